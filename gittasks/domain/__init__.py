@@ -1,0 +1,1 @@
+"""Values and decisions: no files, no processes, no clock of its own."""
