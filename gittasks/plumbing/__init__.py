@@ -1,0 +1,1 @@
+"""The only folder that runs git; it knows no task."""

@@ -1,0 +1,116 @@
+"""What can go wrong between this program and git, told in git's own words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PREFIXES = ("fatal: ", "error: ", "warning: ", "hint: ")
+
+
+def own_words(stderr: str) -> str:
+    """Returns the one line of git's error output that says most, as a sentence."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    chosen = lines[-1]
+    for prefix in _PREFIXES[:2]:
+        for line in lines:
+            if line.startswith(prefix):
+                chosen = line
+                break
+        else:
+            continue
+        break
+    for prefix in _PREFIXES:
+        chosen = chosen.removeprefix(prefix)
+    return chosen if chosen.endswith((".", "!", "?")) else chosen + "."
+
+
+class GitError(Exception):
+    """git ended with a failure."""
+
+    def __init__(self, command: Sequence[str] = (), status: int = -1, stderr: str = "") -> None:
+        super().__init__(command, status, stderr)
+        self.command: tuple[str, ...] = tuple(command)
+        self.status = status
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        return own_words(self.stderr) or f"git {self._verb()} ended with status {self.status}."
+
+    def _verb(self) -> str:
+        return self.command[0] if self.command else "did not start and"
+
+
+class GitTimeout(GitError):
+    """A process took longer than its time limit and was stopped."""
+
+    def __init__(self, command: Sequence[str] = (), seconds: float = 0, stderr: str = "") -> None:
+        super().__init__(command, -9, stderr)
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.command[:2])} did not end within {self.seconds:g} seconds."
+
+
+class NotARepository(GitError):
+    """There is no repository here that git is willing to use."""
+
+
+class RefMoved(GitError):
+    """A ref does not have the value that the caller expected."""
+
+    def __init__(
+        self,
+        name: str,
+        expected: str | None,
+        actual: str | None,
+        command: Sequence[str] = (),
+        status: int = 128,
+        stderr: str = "",
+    ) -> None:
+        super().__init__(command, status, stderr)
+        self.name = name
+        self.expected = expected
+        self.actual = actual
+
+    def __str__(self) -> str:
+        actual = f"is at {self.actual}" if self.actual else "does not exist"
+        expected = f"at {self.expected}" if self.expected else "not to exist"
+        return f"{self.name} {actual} but was expected {expected}."
+
+
+class RefLocked(GitError):
+    """A lock file of git stands in the way of a ref."""
+
+    def __init__(
+        self, path: str, command: Sequence[str] = (), status: int = 128, stderr: str = ""
+    ) -> None:
+        super().__init__(command, status, stderr)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"The lock file {self.path} exists."
+
+
+class ObjectMissing(GitError):
+    """An object is not in the repository, or not of the kind that was asked for."""
+
+
+class LockTimeout(Exception):
+    """A lock was not free in time."""
+
+    def __init__(self, path: str, holder: str, seconds: float, what: str = "lock") -> None:
+        super().__init__(path, holder, seconds, what)
+        self.path = path
+        self.holder = holder
+        self.seconds = seconds
+        self.what = what
+
+    def __str__(self) -> str:
+        return (
+            f"The {self.what} was not free within {self.seconds:g} seconds; held by {self.holder}."
+        )
