@@ -1,0 +1,422 @@
+"""The stage table and the transition table: every rule about states is a row here.
+
+Next states, claimable states, ranks, help texts and the diagrams of `docs/states.md` are derived
+from these two tables and typed nowhere else. `objection` re-checks one recorded event against
+them and against the graph, so that an illegal step in a ledger is reported and not applied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from gittasks.domain import dependencies
+from gittasks.domain.events import (
+    PROJECT_KINDS,
+    CheckPassed,
+    Claimed,
+    Created,
+    Edited,
+    Event,
+    EventRole,
+    ExternallyChanged,
+    FeedbackGiven,
+    Kind,
+    Released,
+    Reparented,
+    Submitted,
+)
+from gittasks.domain.task import STATES, Role, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gittasks.domain.task import Task
+    from gittasks.domain.task_graph import Graph
+
+Phase = Literal["design", "plan", "work"]
+Guard = Literal["none", "untouched", "committed"]
+Who = Literal["manager", "holder", "checker", "tool", "anyone", "owner"]
+
+
+class Stage(NamedTuple):
+    """One row of the stage table."""
+
+    state: State
+    role: Role | None
+    phase: Phase | None = None
+    claimable: bool = False
+    guard: Guard = "none"
+    heading: str | None = None
+    missing: str | None = None
+    next: State | None = None
+    back: State | None = None
+    held: State | None = None
+    rank: tuple[int, int] = (0, 0)
+    """The place in the queue when somebody has started on it, and when fresh; 0 is not queued."""
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("NEW", "manager"),
+    Stage("BLOCKED", None),
+    Stage("DESIGN", "designer", "design", True, "untouched", "## Design", "missing-design",
+          "DESIGN_REVIEW", None, "HELD_DESIGN", (9, 10)),
+    Stage("DESIGN_REVIEW", "reviewer", "design", True, "untouched", None, None,
+          "PLAN", "DESIGN", "HELD_DESIGN", (8, 8)),
+    Stage("PLAN", "planner", "plan", True, "untouched", "## Todos", "missing-todos",
+          "PLAN_REVIEW", None, "HELD_PLAN", (6, 7)),
+    Stage("PLAN_REVIEW", "reviewer", "plan", True, "untouched", None, None,
+          "WORK", "PLAN", "HELD_PLAN", (5, 5)),
+    Stage("WORK", "worker", "work", True, "committed", "## Implementation Notes", "missing-notes",
+          "CHECK", None, "HELD_WORK", (3, 4)),
+    Stage("CHECK", "checker", "work", True, "none", None, None,
+          "WORK_REVIEW", "WORK", "HELD_WORK"),
+    Stage("WORK_REVIEW", "reviewer", "work", True, "untouched", None, None,
+          "MANAGER_REVIEW", "WORK", "HELD_WORK", (2, 2)),
+    Stage("MANAGER_REVIEW", "manager", None, False, "none", None, None, "CLOSED", "WORK"),
+    Stage("HELD_DESIGN", "manager", "design", next="DESIGN"),
+    Stage("HELD_PLAN", "manager", "plan", next="PLAN"),
+    Stage("HELD_WORK", "manager", "work", next="WORK"),
+    Stage("CLOSED", None),
+)  # fmt: skip
+
+STAGE: dict[str, Stage] = {stage.state: stage for stage in STAGES}
+RESUME_RANK = 1
+"""The queue rank of a worker whose check failed on this host."""
+
+ENTRIES: dict[str, State] = {"design": "DESIGN", "plan": "PLAN", "work": "WORK"}
+"""The first state of each phase: what `--enter` and `enters` may say."""
+
+CLAIMABLE: tuple[State, ...] = tuple(stage.state for stage in STAGES if stage.claimable)
+AUTHOR_STATES: tuple[State, ...] = tuple(stage.state for stage in STAGES if stage.heading)
+REVIEWS: tuple[State, ...] = tuple(s.state for s in STAGES if s.claimable and s.role == "reviewer")
+HELD: tuple[State, ...] = tuple(s.state for s in STAGES if s.state.startswith("HELD_"))
+DRAFTED: tuple[State, ...] = ("DESIGN_REVIEW", "PLAN_REVIEW")
+"""The reviews whose subject is a section of the document rather than a branch."""
+DEPENDENCIES_EDITABLE: tuple[State, ...] = ("NEW", "BLOCKED", *HELD, "MANAGER_REVIEW")
+ABORTABLE: tuple[State, ...] = ("MANAGER_REVIEW", *HELD, "NEW", "BLOCKED")
+REPEATABLE_AFTER: tuple[Kind, ...] = ("pass", "unblock")
+"""Transitions of the tool that may follow a submit before the same submit is repeated."""
+
+
+class Transition(NamedTuple):
+    """One row of the transition table: from, event, to, who may fire it, and when."""
+
+    source: State
+    event: Kind
+    target: State
+    who: tuple[Who, ...]
+    when: str = ""
+
+
+def _entry_rows() -> Iterable[Transition]:
+    for source in ("NEW", "BLOCKED"):
+        for entry in ENTRIES.values():
+            yield Transition(source, "submit", entry, ("manager",), "no open dependency")
+        yield Transition(source, "submit", "BLOCKED", ("manager",), "open dependencies")
+        yield Transition(source, "submit", "CLOSED", ("manager",), "--close: children delivered")
+    for entry in ENTRIES.values():
+        yield Transition("BLOCKED", "unblock", entry, ("tool",), "last open dependency landed")
+
+
+def _stage_rows() -> Iterable[Transition]:
+    for stage in STAGES:
+        if stage.state == "CHECK":
+            yield Transition("CHECK", "pass", "WORK_REVIEW", ("checker",), "all commands exit 0")
+            yield Transition("CHECK", "fail", "WORK", ("checker",), "a command fails")
+            yield Transition("CHECK", "fail", "HELD_WORK", ("checker",), "too many fails in a row")
+        elif stage.claimable and stage.next:
+            yield Transition(stage.state, "submit", stage.next, ("holder",))
+        if stage.state in REVIEWS and stage.back and stage.held:
+            yield Transition(stage.state, "feedback", stage.back, ("holder",), "findings")
+            yield Transition(stage.state, "feedback", stage.held, ("holder",), "second rejection")
+        if stage.held:
+            yield Transition(stage.state, "hold", stage.held, ("manager", "holder", "tool"))
+
+
+def _manager_rows() -> Iterable[Transition]:
+    yield Transition("MANAGER_REVIEW", "submit", "CLOSED", ("manager",), "landing")
+    yield Transition("MANAGER_REVIEW", "feedback", "WORK", ("manager",), "findings")
+    for held in HELD:
+        first = STAGE[held].next
+        assert first is not None
+        yield Transition(held, "resume", first, ("manager",), "no open dependency")
+        yield Transition(held, "resume", "BLOCKED", ("manager",), "open dependencies")
+    for source in STATES:
+        if source in ABORTABLE:
+            yield Transition(source, "abort", "CLOSED", ("manager",))
+        elif source != "CLOSED":
+            yield Transition(source, "abort", "CLOSED", ("manager",), "recursive or superseded")
+
+
+TRANSITIONS: tuple[Transition, ...] = (*_entry_rows(), *_stage_rows(), *_manager_rows())
+
+STEADY: dict[Kind, tuple[Who, ...]] = {
+    "claim": ("owner",),
+    "release": ("holder", "manager", "tool"),
+    "edit": ("manager",),
+    "note": ("anyone",),
+    "reparent": ("manager",),
+    "reorder": ("manager",),
+    "external": ("tool",),
+}
+"""Events that leave the state as it is, and who may fire them."""
+
+_ROWS: dict[tuple[State, Kind, State], Transition] = {
+    (row.source, row.event, row.target): row for row in TRANSITIONS
+}
+
+
+def events_from(state: State) -> tuple[Kind, ...]:
+    """Returns the transitions that a state has, in table order, each once."""
+    return tuple(dict.fromkeys(row.event for row in TRANSITIONS if row.source == state))
+
+
+def moves_from(state: State) -> str:
+    """Returns a sentence for refusals: what is allowed from a state, and whose state it is."""
+    owner = STAGE[state].role
+    whose = f"{state} belongs to the {owner}" if owner else f"{state} belongs to nobody"
+    moves: dict[str, None] = {}
+    for row in TRANSITIONS:
+        if row.source == state and not (row.event == "abort" and state not in ABORTABLE):
+            moves[row.event] = None
+    if STAGE[state].claimable:
+        moves["claim"] = None
+    listed = ", ".join(sorted(moves)) or "nothing"
+    return f"{whose}; allowed from here: {listed}."
+
+
+def queue_rank(task: Task) -> int:
+    """Returns the place of a task in the queue of agents, 0 when it is not in it."""
+    started, fresh = STAGE[task.state].rank
+    if task.claimed_by is not None:
+        return 0
+    return started if has_started(task) else fresh
+
+
+def has_started(task: Task) -> bool:
+    """Tells whether somebody has already had this task's present stage or an earlier one."""
+    return task.branch is not None
+
+
+_INBOX_RANKS: dict[str, int] = {
+    "MANAGER_REVIEW": 1,
+    "HELD_WORK": 2,
+    "HELD_PLAN": 3,
+    "HELD_DESIGN": 4,
+    "NEW": 10,
+}
+INBOX_ABORTED_DEPENDENCY = 5
+INBOX_LEASE_EXPIRED = 6
+INBOX_ATTENTION = 7
+INBOX_UNTRUSTED_CHECK = 8
+INBOX_PROPOSAL = 9
+
+
+def inbox_rank(task: Task) -> int:
+    """Returns the inbox rank that follows from the task alone, 0 when it does not wait there."""
+    if task.state == "NEW" and task.proposed_by is not None:
+        return INBOX_PROPOSAL
+    rank = _INBOX_RANKS.get(task.state, 0)
+    if task.attention and (rank == 0 or rank > INBOX_ATTENTION):
+        return INBOX_ATTENTION
+    return rank
+
+
+def objection(graph: Graph, event: Event) -> str | None:
+    """Returns why a recorded event about a task is not legal on this graph, None when it is."""
+    if event.kind in PROJECT_KINDS:
+        return None
+    if event.task is None or event.uid is None or event.target is None:
+        return "it lacks Task, Uid or To"
+    if isinstance(event.change, Created) or (
+        isinstance(event.change, ExternallyChanged) and event.change.created
+    ):
+        return _objection_to_new(graph, event, event.task)
+    task = graph.get(event.task)
+    if task is None:
+        return f"the task {event.task} does not exist"
+    if task.uid != event.uid:
+        return f"the task {event.task} has another uid"
+    if task.state != event.source:
+        return f"the task is at {task.state}, not at {event.source}"
+    return (
+        _objection_to_row(task, event)
+        or _objection_to_claim(task, event)
+        or _objection_to_change(graph, task, event)
+    )
+
+
+def _objection_to_new(graph: Graph, event: Event, task: str) -> str | None:
+    change = event.change
+    if graph.get(task) is not None:
+        return f"the task {task} exists already"
+    if event.uid is not None and graph.with_uid(event.uid) is not None:
+        return "a task with this uid exists already"
+    if event.target != "NEW":
+        return f"a new task starts at NEW, not at {event.target}"
+    if not isinstance(change, Created):
+        return None
+    named = [*change.depends_on, change.parent, change.supersedes, change.follows]
+    for other in named:
+        if other is not None and graph.get(other) is None:
+            return f"it names {other}, which does not exist"
+    return None
+
+
+def _objection_to_row(task: Task, event: Event) -> str | None:
+    """Checks the table: is there such a row, and may this role fire it?"""
+    assert event.source is not None
+    assert event.target is not None
+    if event.kind in STEADY and event.source == event.target:
+        who = STEADY[event.kind]
+        if not task.is_open:
+            return "the task is closed"
+    else:
+        row = _ROWS.get((event.source, event.kind, event.target))
+        if row is None:
+            return f"there is no {event.kind} from {event.source} to {event.target}"
+        who = row.who
+    if not any(_may_fire(role, event.role, task) for role in who):
+        return f"the {event.role} may not {event.kind} at {event.source}"
+    return None
+
+
+def _may_fire(who: Who, role: EventRole, task: Task) -> bool:
+    owner = STAGE[task.state].role
+    match who:
+        case "anyone":
+            return True
+        case "holder" | "owner":
+            return role == owner
+        case _:
+            return role == who
+
+
+def _objection_to_claim(task: Task, event: Event) -> str | None:
+    """Checks the fence: whoever speaks for an agent presents the present claim."""
+    change = event.change
+    match event.kind:
+        case "claim":
+            if task.claim is not None:
+                return f"the task is claimed by {task.claimed_by}"
+            if not STAGE[task.state].claimable:
+                return f"{task.state} cannot be claimed"
+            return None if event.claim else "it lacks Claim"
+        case "release":
+            if task.claim is None:
+                return "the task is not claimed"
+            own = isinstance(change, Released) and change.why == "released"
+            return "its claim is stale" if own and event.claim != task.claim else None
+        case "submit" | "feedback" if STAGE[task.state].claimable:
+            return None if task.claim and event.claim == task.claim else "its claim is stale"
+        case "hold" if event.role not in ("manager", "tool"):
+            return None if task.claim and event.claim == task.claim else "its claim is stale"
+        case "pass" | "fail":
+            taken = task.claim is not None and event.claim != task.claim
+            return f"CHECK is claimed by {task.claimed_by}" if taken else None
+        case _:
+            return None
+
+
+def _objection_to_change(graph: Graph, task: Task, event: Event) -> str | None:
+    change = event.change
+    waits = bool(dependencies.open_dependencies(graph, task.depends_on))
+    match change:
+        case Submitted() if task.state in ("NEW", "BLOCKED"):
+            return _objection_to_dispatch(graph, task, event, waits=waits)
+        case Submitted() if task.state == "MANAGER_REVIEW":
+            if waits:
+                return "a dependency is open"
+            if any_open_child(graph, task.id):
+                return "a child is open"
+            return None if event.commit else "it lacks the landed commit"
+        case Submitted() if task.state == "WORK":
+            return None if event.commit else "it lacks the work tip"
+        case CheckPassed() if event.commit != task.submitted_tip:
+            return "it checked another commit than the submitted one"
+        case FeedbackGiven() if not change.findings:
+            return "it has no findings"
+        case Claimed():
+            return None
+        case Edited():
+            return _objection_to_edit(graph, task, change)
+        case Reparented():
+            return objection_to_parent(graph, task.id, change.parent)
+        case _:
+            if event.kind in ("unblock", "resume") and event.target != "BLOCKED" and waits:
+                return "a dependency is open"
+            if event.kind == "unblock" and event.target != task.enters:
+                return f"the task enters {task.enters}"
+            if event.kind == "abort" and any_open_child(graph, task.id):
+                return "a child is open"
+            return None
+
+
+def _objection_to_dispatch(graph: Graph, task: Task, event: Event, *, waits: bool) -> str | None:
+    if event.target == "CLOSED":
+        return objection_to_close(graph, task)
+    if waits != (event.target == "BLOCKED"):
+        return "a dependency is open" if waits else "no dependency is open"
+    return None
+
+
+def objection_to_close(graph: Graph, task: Task) -> str | None:
+    """Returns why `submit --close` is not possible, None when it is."""
+    children = [child for child in map(graph.get, graph.children(task.id)) if child is not None]
+    if not children:
+        return "it has no children"
+    still = [child.id for child in children if child.is_open]
+    if still:
+        return f"{', '.join(still)} still open"
+    if not any(child.is_landed for child in children):
+        return "no child has landed"
+    return None
+
+
+def any_open_child(graph: Graph, task: str) -> tuple[str, ...]:
+    """Returns the ids of the open children of a task."""
+    children = map(graph.get, graph.children(task))
+    return tuple(child.id for child in children if child is not None and child.is_open)
+
+
+_ANYTIME = frozenset(("title", "labels", "priority", "assignee"))
+EDITABLE = (*sorted(_ANYTIME), "checks", "depends_on")
+"""The fields that `edit` may set, beside the body and the user's `x-` keys."""
+
+
+def _objection_to_edit(graph: Graph, task: Task, change: Edited) -> str | None:
+    for name in (*(name for name, _ in change.set), *change.unset):
+        if name.startswith("x-") or name in _ANYTIME or name == "checks":
+            continue
+        if name != "depends_on":
+            return f"the field {name} is not edited by hand"
+        if task.state not in DEPENDENCIES_EDITABLE:
+            return f"dependencies do not change at {task.state}"
+    if change.body and task.draft is not None:
+        return "a draft is under review"
+    needs = dict(change.set).get("depends_on")
+    if needs and dependencies.ring(graph, task.id, needs):
+        return "it closes a ring of dependencies"
+    return None
+
+
+def objection_to_parent(graph: Graph, task: str, parent: str | None) -> str | None:
+    """Returns why a task cannot move below a parent, None when it can; no parent is the top."""
+    if parent is None:
+        return None
+    if parent == task:
+        return "a task cannot be its own parent"
+    above = graph.get(parent)
+    if above is None:
+        return f"the task {parent} does not exist"
+    if not above.is_open:
+        return f"the task {parent} is closed"
+    seen: set[str] = set()
+    current: str | None = parent
+    while current is not None and current not in seen:
+        if current == task:
+            return f"{parent} stands below {task} itself"
+        seen.add(current)
+        ancestor = graph.get(current)
+        current = ancestor.parent if ancestor else None
+    return None
