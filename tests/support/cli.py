@@ -16,6 +16,9 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 # -P keeps the current folder off the import path: a test may stand in a clone of this project.
 COMMAND = [sys.executable, "-P", "-m", "gittasks"]
 
+# For a test that looks at what a process imports: coverage would be among it.
+UNMEASURED = {"COVERAGE_PROCESS_START": None, "COVERAGE_PROCESS_CONFIG": None}
+
 
 class Result(NamedTuple):
     """What one run of the command left behind."""
