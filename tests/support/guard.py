@@ -12,7 +12,18 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 REAL_HOME = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
 
-_OWN_REPOSITORY = str(CHECKOUT / ".git")
+
+def _own_repositories() -> tuple[str, ...]:
+    """Returns the folders that hold this checkout's history; a linked worktree names two more."""
+    entry = CHECKOUT / ".git"
+    if not entry.is_file():
+        return (str(entry),)
+    linked = Path(CHECKOUT, entry.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+    common = linked / (linked / "commondir").read_text(encoding="utf-8").strip()
+    return str(entry), str(linked.resolve()), str(common.resolve())
+
+
+_OWN_REPOSITORIES = _own_repositories()
 # A checkout, an environment or a temporary folder below the home is no part of the home.
 _ALLOWED = tuple(
     os.path.realpath(path)
@@ -50,7 +61,7 @@ def _refuse_path(path: object, *, writes: bool) -> None:
     if not isinstance(path, (str, bytes, os.PathLike)):
         return
     full = os.path.abspath(os.fsdecode(path))
-    if _is_below(full, _OWN_REPOSITORY):
+    if any(_is_below(full, own) for own in _OWN_REPOSITORIES):
         raise OutsideTheTest(f"A test touched the repository of this checkout: {full}")
     if any(_is_below(full, one) for one in _SETTINGS):
         raise OutsideTheTest(f"A test read the real home: {full}")
@@ -68,7 +79,8 @@ def _refuse_start(event: str, args: tuple[object, ...]) -> None:
     speaks_git = "gittasks" in words or os.path.basename(words[0] if words else "") == "git"
     if speaks_git and any(_is_below(os.path.abspath(one), str(CHECKOUT)) for one in stands_in):
         raise OutsideTheTest(f"A test ran git in this checkout: {' '.join(words)}")
-    if any(_is_below(word.partition("=")[2] or word, _OWN_REPOSITORY) for word in words):
+    named = [word.partition("=")[2] or word for word in words]
+    if any(_is_below(name, own) for name in named for own in _OWN_REPOSITORIES):
         raise OutsideTheTest(f"A test named the repository of this checkout: {' '.join(words)}")
 
 

@@ -186,7 +186,7 @@ class Plugin:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> Page | None:
         """Returns a page for the files that are scenarios."""
-        is_page = any(file_path in CHECKOUT.glob(pattern) for pattern in _PAGES)
+        is_page = any(file_path.match(str(CHECKOUT / pattern)) for pattern in _PAGES)
         return Page.from_parent(parent, path=file_path) if is_page else None
 
 
