@@ -81,13 +81,15 @@ def list(repo: Repository, prefix: str) -> dict[str, str]:
 
 def head(repo: Repository, at: str | None = None) -> Head:
     """Returns where HEAD stands, here or in the worktree `at`; works on an unborn branch."""
-    done = repo.git("rev-parse", "--verify", "-q", "HEAD", check=False, at=at)
-    oid = os.fsdecode(done.stdout).strip() or None
+    done = repo.git("rev-parse", "HEAD", "--symbolic-full-name", "HEAD", "--", check=False, at=at)
+    lines = os.fsdecode(done.stdout).split("\n")
+    if not done.status and len(lines) > 2:
+        return Head(None if lines[1] == "HEAD" else lines[1], lines[0])
+    # Unborn, or broken: only the name can be told.
     found = repo.git("symbolic-ref", "-q", "HEAD", check=False, at=at)
     if found.status not in (0, 1):
         raise _failure(("symbolic-ref", "HEAD"), found)
-    branch = os.fsdecode(found.stdout).removesuffix("\n") or None
-    return Head(branch, oid)
+    return Head(os.fsdecode(found.stdout).removesuffix("\n") or None, None)
 
 
 def compare_and_swap(

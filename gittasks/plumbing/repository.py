@@ -253,7 +253,6 @@ class Repository:
         self._timeout = DEFAULT_TIMEOUT
         self._trace = environ.get("GITTASKS_TRACE", "") not in ("", "0")
         self._config: Config | None = None
-        self._version: tuple[int, ...] | None = None
 
     @classmethod
     def open(
