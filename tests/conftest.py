@@ -62,6 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(scenarios.Plugin(), "scenarios")
+    # Folders of several runs side by side would be cleared away by one another.
+    if config.option.basetemp is None:
+        config.option.basetemp = str(_ROOT / "tmp")
 
 
 def pytest_collection_finish() -> None:
