@@ -1,0 +1,92 @@
+"""Where the things of a task stand on this host.
+
+<repository>.tasks/<id>/tree/            the worktree, on the task's branch
+<repository>.tasks/<id>/ASSIGNMENT.md    what its author appends a section to
+<repository>.tasks/<id>/DRAFT.md         a section that came back from review
+<git common dir>/gittasks/               this clone's own state: claims, landings, checks, …
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain.errors import Refused
+
+if TYPE_CHECKING:
+    from gittasks.plumbing.repository import Repository
+
+
+class Places(NamedTuple):
+    """The two folders of a clone: one for the trees of its tasks, one for its own state."""
+
+    root: str
+    state: str
+
+    def folder(self, task: str) -> str:
+        """Returns the folder of a task, which holds its tree and what stands beside it."""
+        return os.path.join(self.root, task)
+
+    def tree(self, task: str) -> str:
+        """Returns where the worktree of a task stands."""
+        return os.path.join(self.root, task, "tree")
+
+    def assignment(self, task: str) -> str:
+        """Returns the file the holder of a task writes its section into."""
+        return os.path.join(self.root, task, "ASSIGNMENT.md")
+
+    def draft(self, task: str) -> str:
+        """Returns the file that holds a section sent back by a review."""
+        return os.path.join(self.root, task, "DRAFT.md")
+
+    def worktree_lock(self) -> str:
+        """Returns the file of the lock around everything that changes worktrees."""
+        return os.path.join(self.state, "worktree.flk")
+
+    def task_of(self, path: str) -> str | None:
+        """Returns the id of the task in whose folder a path lies, None elsewhere."""
+        root = os.path.realpath(self.root)
+        path = os.path.realpath(path)
+        if not path.startswith(root + os.sep):
+            return None
+        name = path[len(root) + 1 :].split(os.sep, 1)[0]
+        return name if name.isdigit() else None
+
+
+def state_dir(repo: Repository) -> str:
+    """Returns the folder of this clone's own state."""
+    return os.path.join(repo.common_dir, "gittasks")
+
+
+def checkout_of(repo: Repository) -> str | None:
+    """Returns the top of the user's own checkout, None for a bare repository."""
+    folder, name = os.path.split(repo.common_dir)
+    configured = repo.config.get("core.worktree")
+    if configured:
+        return os.path.realpath(os.path.join(repo.common_dir, configured))
+    if repo.config.get_bool("core.bare", name != ".git"):
+        return None
+    if name == ".git":
+        return folder
+    # A git directory elsewhere does not say where its checkout is; the one we stand in is it.
+    return repo.worktree if repo.git_dir == repo.common_dir else None
+
+
+def worktree_root(repo: Repository) -> str:
+    """Returns the folder that holds the tasks' folders; it is never inside the user's checkout."""
+    checkout = checkout_of(repo)
+    main = checkout or repo.common_dir.removesuffix(os.sep + ".git").removesuffix(".git")
+    configured = repo.config.get("gittasks.worktreeDir")
+    if configured:
+        root = os.path.join(checkout or repo.common_dir, os.path.expanduser(configured))
+        root = os.path.realpath(root)
+    else:
+        root = os.path.realpath(main) + ".tasks"
+    for owner in filter(None, (checkout, repo.common_dir)):
+        inside = os.path.realpath(owner)
+        if root == inside or root.startswith(inside + os.sep):
+            raise Refused(
+                f"The folder for worktrees {root} lies inside {inside}.",
+                "Set gittasks.worktreeDir to a folder outside the repository.",
+            )
+    return root

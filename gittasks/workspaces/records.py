@@ -1,0 +1,260 @@
+"""What this host alone knows: who claimed what with which secret, and which landings are open.
+
+One JSON file each, readable by its owner only, written beside and renamed into place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gittasks.domain.requests import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Process = tuple[int, str]
+"""A process id with the start time that tells it from a later process of that number."""
+
+
+class ClaimRecord(NamedTuple):
+    """One claim taken in this clone: its secret, and how everything looked at dispatch.
+
+    `assignment` is the text as it was dispatched, own heading included; the holder writes from
+    `offset` on. `body_oid` names the body it was made from. `user_status` lists path and content
+    of what already differed in the user's own checkout.
+    """
+
+    claim: str
+    secret: str
+    task: str
+    uid: str
+    actor: str
+    role: str
+    state: str = ""
+    tree: str = ""
+    assignment: str = ""
+    heading: str = ""
+    offset: int = 0
+    body_oid: str = ""
+    snapshot: Snapshot | None = None
+    user_status: tuple[tuple[str, str], ...] = ()
+    process: Process | None = None
+    at: int = 0
+
+
+class LandingRecord(NamedTuple):
+    """One landing that has begun: `commit` is where the base is to move from `base_old`."""
+
+    task: str
+    uid: str
+    base: str
+    base_old: str
+    tip: str
+    commit: str
+    mode: str
+    branch: str | None = None
+    process: Process | None = None
+    at: int = 0
+
+
+def new_secret() -> tuple[str, str]:
+    """Returns a fresh secret and the claim id that everybody may see."""
+    secret = os.urandom(16).hex()
+    return secret, claim_of(secret)
+
+
+def claim_of(secret: str) -> str:
+    """Returns the claim id of a secret."""
+    import hashlib
+
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def write(state_dir: str, record: ClaimRecord) -> None:
+    """Keeps the record of a claim."""
+    _write(_claim_path(state_dir, record.claim), _as_json(record))
+
+
+def drop(state_dir: str, claim: str) -> None:
+    """Forgets the record of a claim."""
+    _remove(_claim_path(state_dir, claim))
+
+
+def find(
+    state_dir: str, actor: str, *, task: str | None = None, uid: str | None = None
+) -> ClaimRecord | None:
+    """Returns the newest record of an actor on a task, given by its id or its uid."""
+    return _newest(
+        record
+        for record in all(state_dir)
+        if record.actor == actor
+        and (task is None or record.task == task)
+        and (uid is None or record.uid == uid)
+    )
+
+
+def with_claim(state_dir: str, claim: str) -> ClaimRecord | None:
+    """Returns the record of a claim id."""
+    return _claim_from(_read(_claim_path(state_dir, claim)))
+
+
+def all(state_dir: str) -> tuple[ClaimRecord, ...]:
+    """Returns the records of every claim taken in this clone, oldest first."""
+    found = map(_claim_from, _read_all(os.path.join(state_dir, "claims")))
+    return tuple(sorted(filter(None, found), key=lambda record: (record.at, record.claim)))
+
+
+def write_landing(state_dir: str, record: LandingRecord) -> None:
+    """Keeps the record of a landing so that it survives a crash of the machine."""
+    _write(_landing_path(state_dir, record.task), _as_json(record), durable=True)
+
+
+def drop_landing(state_dir: str, task: str) -> None:
+    """Forgets the record of a landing."""
+    _remove(_landing_path(state_dir, task))
+
+
+def landing(state_dir: str, task: str) -> LandingRecord | None:
+    """Returns the open landing of a task."""
+    return _landing_from(_read(_landing_path(state_dir, task)))
+
+
+def landings(state_dir: str) -> tuple[LandingRecord, ...]:
+    """Returns every open landing."""
+    found = map(_landing_from, _read_all(os.path.join(state_dir, "landing")))
+    return tuple(filter(None, found))
+
+
+def own_process() -> Process | None:
+    """Returns this process as a record names it."""
+    from gittasks.plumbing.processes import process_identity
+
+    return process_identity(os.getpid())
+
+
+def is_alive(process: Process | None) -> bool:
+    """Returns whether the process of a record still runs; no process is not alive."""
+    from gittasks.plumbing import processes
+
+    return process is not None and processes.is_alive(*process)
+
+
+def _claim_path(state_dir: str, claim: str) -> str:
+    return os.path.join(state_dir, "claims", f"{_file_name(claim)}.json")
+
+
+def _landing_path(state_dir: str, task: str) -> str:
+    return os.path.join(state_dir, "landing", f"{_file_name(task)}.json")
+
+
+def _file_name(name: str) -> str:
+    if not name or not name.isalnum():
+        raise ValueError(f"{name!r} cannot name a record.")
+    return name
+
+
+def _as_json(record: ClaimRecord | LandingRecord) -> dict[str, Any]:
+    return {
+        name: value._asdict() if isinstance(value, Snapshot) else value
+        for name, value in record._asdict().items()
+    }
+
+
+def _claim_from(data: dict[str, Any] | None) -> ClaimRecord | None:
+    try:
+        return None if data is None else _claim(_known(data, ClaimRecord._fields))
+    except (TypeError, ValueError, KeyError):
+        return None
+
+
+def _landing_from(data: dict[str, Any] | None) -> LandingRecord | None:
+    try:
+        return None if data is None else _landing(_known(data, LandingRecord._fields))
+    except (TypeError, ValueError, KeyError):
+        return None
+
+
+def _known(data: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    # A record of a later version may hold more; what we do not know we do not need.
+    return {name: value for name, value in data.items() if name in fields}
+
+
+def _claim(data: dict[str, Any]) -> ClaimRecord:
+    seen = data.get("snapshot")
+    if seen is not None:
+        data["snapshot"] = Snapshot(
+            seen["branch"], seen["head"], seen["tip"], tuple(seen["status"])
+        )
+    data["user_status"] = tuple((path, content) for path, content in data.get("user_status", ()))
+    data["process"] = _process(data.get("process"))
+    return ClaimRecord(**data)
+
+
+def _landing(data: dict[str, Any]) -> LandingRecord:
+    data["process"] = _process(data.get("process"))
+    return LandingRecord(**data)
+
+
+def _process(value: Any) -> Process | None:
+    return None if value is None else (int(value[0]), str(value[1]))
+
+
+def _newest(records: Iterable[ClaimRecord]) -> ClaimRecord | None:
+    newest = None
+    for record in records:
+        newest = record
+    return newest
+
+
+def _read_all(folder: str) -> list[dict[str, Any] | None]:
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [_read(os.path.join(folder, name)) for name in names if name.endswith(".json")]
+
+
+def _read(path: str) -> dict[str, Any] | None:
+    """Returns what a file holds; one that a crash left empty or torn says nothing."""
+    try:
+        with open(path, encoding="ascii") as file:
+            data = json.load(file)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _write(path: str, data: dict[str, Any], *, durable: bool = False) -> None:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    beside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "w", encoding="ascii") as file:
+            json.dump(data, file)
+            if durable:
+                file.flush()
+                os.fsync(fd)
+        os.rename(beside, path)
+    except BaseException:
+        _remove(beside)
+        raise
+    if durable:
+        _sync_folder(folder)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _sync_folder(folder: str) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
