@@ -39,7 +39,9 @@ def open_dependencies(graph: Graph, depends_on: Iterable[str]) -> tuple[str, ...
 
 def aborted_dependencies(graph: Graph, depends_on: Iterable[str]) -> tuple[str, ...]:
     """Returns the dependencies that were aborted and that no open or landed task supersedes."""
-    return tuple(dependency for dependency in depends_on if _is_lost(graph, dependency, frozenset()))
+    return tuple(
+        dependency for dependency in depends_on if _is_lost(graph, dependency, frozenset())
+    )
 
 
 def _is_lost(graph: Graph, dependency: str, seen: frozenset[str]) -> bool:

@@ -296,9 +296,7 @@ def _adopted(event: Event, change: ExternallyChanged) -> Task:
     assert event.task is not None
     assert event.uid is not None
     now = timestamp(event.at)
-    blank = Task(
-        event.task, event.uid, "", entered_at=now, created_at=now, created_by=event.actor
-    )
+    blank = Task(event.task, event.uid, "", entered_at=now, created_at=now, created_by=event.actor)
     return changed_by_fields(blank, change.set, ())
 
 
@@ -357,9 +355,7 @@ def _resumed_or_unblocked(task: Task, event: Event) -> Task:
     return moved._replace(enters=enters, rejections=0, check_failures=0, attention=())  # type: ignore[arg-type]  # the suffix of a HELD state is a phase's first state
 
 
-def _submitted(
-    task: Task, body: bytes, event: Event, change: Submitted
-) -> tuple[Task, bytes]:
+def _submitted(task: Task, body: bytes, event: Event, change: Submitted) -> tuple[Task, bytes]:
     after = body if event.body is None else event.body
     if not event.is_transition:  # a BLOCKED task that is to enter elsewhere: its clock goes on
         return task._replace(enters=change.enters, attention=()), body
@@ -382,9 +378,7 @@ def _submitted(
         case "WORK_REVIEW":
             return moved._replace(rejections=0), body
         case _:
-            return moved._replace(
-                outcome=change.outcome, landed=event.commit, attention=()
-            ), body
+            return moved._replace(outcome=change.outcome, landed=event.commit, attention=()), body
 
 
 def _left(task: Task) -> Findings | None:
@@ -400,9 +394,7 @@ _BACK: dict[str, Any] = {
 }
 
 
-def _sent_back(
-    task: Task, body: bytes, event: Event, change: FeedbackGiven
-) -> tuple[Task, bytes]:
+def _sent_back(task: Task, body: bytes, event: Event, change: FeedbackGiven) -> tuple[Task, bytes]:
     author = _BACK[task.state]
     after = with_findings(body, change.findings) if author == "WORK" else _without_draft(task, body)
     moved = _charged(_moved(task, event), change)._replace(

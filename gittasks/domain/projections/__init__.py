@@ -1,0 +1,1 @@
+"""Read models over the task graph; nothing else in `domain` imports them."""

@@ -1,0 +1,95 @@
+"""The inbox: the decisions that wait for the manager, in rank order, each with its command.
+
+Ranks are in `machine`; ties: most blocking, longest waiting, lowest id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain import dependencies, machine
+from gittasks.domain.decide import is_expired
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from gittasks.domain.task import Task
+    from gittasks.domain.task_graph import Graph
+
+
+class InboxRow(NamedTuple):
+    """One decision: rank, task, why it waits, the command that settles it."""
+
+    rank: int
+    blocking: int
+    waiting_since: str
+    id: str
+    reason: str
+    command: str
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """Returns the key that sorts the inbox."""
+        return (self.rank, -self.blocking, self.waiting_since, self.id)
+
+
+def inbox(
+    graph: Graph, tasks: Iterable[Task], now: int, *, untrusted: Collection[str] = ()
+) -> list[InboxRow]:
+    """Returns the rows first to last; `untrusted` are ids at CHECK whose commands wait here."""
+    rows = []
+    for task in tasks:
+        rank = rank_of(graph, task, now, waits_for_trust=task.id in untrusted)
+        if rank:
+            reason, command = explained(graph, task, rank)
+            blocking = dependencies.blocking(graph, task.id)
+            rows.append(InboxRow(rank, blocking, task.entered_at, task.id, reason, command))
+    return sorted(rows, key=lambda row: row.order)
+
+
+def rank_of(graph: Graph, task: Task, now: int, *, waits_for_trust: bool = False) -> int:
+    """Returns the inbox rank of a task, 0 when nothing about it waits for the manager."""
+    ranks = [machine.inbox_rank(task)]
+    if task.state == "BLOCKED" and dependencies.aborted_dependencies(graph, task.depends_on):
+        ranks.append(machine.INBOX_ABORTED_DEPENDENCY)
+    if is_expired(task, now):
+        ranks.append(machine.INBOX_LEASE_EXPIRED)
+    if task.state == "CHECK" and waits_for_trust:
+        ranks.append(machine.INBOX_UNTRUSTED_CHECK)
+    return min((rank for rank in ranks if rank), default=0)
+
+
+def explained(graph: Graph, task: Task, rank: int) -> tuple[str, str]:
+    """Returns the reason of a row in words and the command that settles it."""
+    if rank == machine.INBOX_ABORTED_DEPENDENCY:
+        lost = dependencies.aborted_dependencies(graph, task.depends_on)
+        verb = "was" if len(lost) == 1 else "were"
+        return f"{', '.join(lost)} {verb} aborted", f"git tasks dep rm {task.id} {lost[0]}"
+    return _plain_reason(task, rank)
+
+
+def _plain_reason(task: Task, rank: int) -> tuple[str, str]:
+    match rank:
+        case machine.INBOX_LEASE_EXPIRED:
+            return (
+                f"the lease of {task.claimed_by} ran out",
+                f"git tasks release {task.id} --force",
+            )
+        case machine.INBOX_ATTENTION:
+            return task.attention[-1].text, f"git tasks note {task.id} --seen"
+        case machine.INBOX_UNTRUSTED_CHECK:
+            return "its checks wait for your approval", f"git tasks trust {task.id}"
+        case machine.INBOX_PROPOSAL:
+            return f"proposed by {task.proposed_by}", f"git tasks submit {task.id}"
+        case _:
+            return _state_reason(task)
+
+
+def _state_reason(task: Task) -> tuple[str, str]:
+    match task.state:
+        case "MANAGER_REVIEW":
+            return "ready for the final review", f"git tasks submit {task.id}"
+        case "NEW":
+            return "not dispatched yet", f"git tasks submit {task.id}"
+        case _:
+            return task.held_reason or "held", f"git tasks resume {task.id}"

@@ -1,0 +1,57 @@
+"""The queue: what an agent could take, in the order in which it should be taken.
+
+Ranks are in the stage table (`machine.STAGES`): what is closest to closed comes first. Ties:
+priority, most blocking, lowest id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain import dependencies, machine
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from gittasks.domain.task import Role, Task
+    from gittasks.domain.task_graph import Graph
+
+
+class QueueRow(NamedTuple):
+    """One place in the queue."""
+
+    rank: int
+    priority: int
+    blocking: int
+    id: str
+
+    @property
+    def order(self) -> tuple[int, int, int, str]:
+        """Returns the key that sorts the queue."""
+        return (self.rank, self.priority, -self.blocking, self.id)
+
+
+def queue(
+    graph: Graph,
+    tasks: Iterable[Task],
+    *,
+    role: Role | None = None,
+    actor: str | None = None,
+    resumes: Collection[str] = (),
+) -> list[QueueRow]:
+    """Returns the rows that a role could take, first to last; of None, those of every role.
+
+    `actor` leaves out what is assigned to somebody else; `resumes` are the ids whose failed check
+    this host can go on with.
+    """
+    rows = []
+    for task in tasks:
+        rank = machine.queue_rank(task)
+        if rank == 0 or (role is not None and machine.STAGE[task.state].role != role):
+            continue
+        if actor is not None and task.assignee is not None and task.assignee != actor:
+            continue
+        if task.id in resumes and task.state == "WORK":
+            rank = machine.RESUME_RANK
+        rows.append(QueueRow(rank, task.priority, dependencies.blocking(graph, task.id), task.id))
+    return sorted(rows, key=lambda row: row.order)
