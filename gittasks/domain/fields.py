@@ -59,9 +59,10 @@ class BadDocument(Corrupt):
             lines.append(f"  {where}: {problem.message}")
         if len(self.problems) > _SHOWN_PROBLEMS:
             lines.append(f"  {len(self.problems) - _SHOWN_PROBLEMS} more problems are not shown.")
-        super().__init__(
-            "\n".join(lines), hint or "Correct the lines named.", id_of_file(file) or None
-        )
+        task = id_of_file(file)
+        if hint is None:
+            hint = "Correct the lines named" + (f" with `git tasks edit {task}`." if task else ".")
+        super().__init__("\n".join(lines), hint, task or None)
 
 
 def id_of_file(file: str) -> str:
@@ -210,7 +211,7 @@ def violations(task: Task, size: int) -> list[tuple[tuple[str, ...], str]]:
         _dependency_violations(task, found)
     for field in ("parent", "supersedes", "follows"):
         if getattr(task, field) == task.id:
-            found.append(((field, "id"), "A task cannot point at itself; remove the line."))
+            found.append((("id", field), "A task cannot point at itself; remove the line."))
     return found
 
 
@@ -251,4 +252,4 @@ def _dependency_violations(task: Task, found: list[tuple[tuple[str, ...], str]])
         twice = next(one for one in needed if one in seen or seen.add(one))  # type: ignore[func-returns-value]
         found.append((("depends_on",), f'"{twice}" is named twice; remove one of them.'))
     if task.id in needed:
-        found.append((("depends_on", "id"), f'A task cannot depend on itself; remove "{task.id}".'))
+        found.append((("id", "depends_on"), f'A task cannot depend on itself; remove "{task.id}".'))

@@ -1,4 +1,60 @@
-"""The task document: a header of YAML between two fences, then the body."""
+"""The task document: a header of YAML between two fences, then the body.
+
+A document is UTF-8 text of at most 4 MiB. Its first line is `---`, the header follows, the next
+line that is exactly `---` ends it, and everything after that line is the body. The body is never
+read, changed, trimmed or completed: it may hold any bytes, also lines of three dashes.
+
+The header has one field a line, in the order of this table. A field that has nothing to say is
+left out; `id`, `uid`, `title`, `state`, `entered_at`, `created_at` and `created_by` never are.
+
+| field | value |
+|---|---|
+| `id` | six digits in quotes, as in the name of the file |
+| `uid` | 32 hexadecimal digits; the same in every clone, also after a renumbering |
+| `title` | one line of at most 500 characters |
+| `state` | a bare word, one of the states |
+| `entered_at` | when the task came into its state |
+| `enters` | DESIGN, PLAN or WORK; exactly while the task is BLOCKED |
+| `outcome` | landed or aborted; exactly when the task is CLOSED |
+| `parent` | id |
+| `position` | key that orders the task among its siblings in place of its id |
+| `depends_on` | ids, at most 1,000 |
+| `supersedes`, `follows` | id |
+| `labels` | texts |
+| `priority` | 0 to 4; 2 when left out |
+| `checks` | commands, one a line |
+| `assignee` | name |
+| `claimed_by`, `claim`, `claimed_at`, `lease_expires` | the claim: all four or none |
+| `branch`, `base` | the branch of the task, and where it began |
+| `dispatched`, `submitted_tip`, `checked_tip`, `landed` | full ids of commits |
+| `draft` | `section`, `offset`: its heading, and the byte of the body where it begins; only in review |
+| `rejections`, `check_failures` | numbers; 0 when left out |
+| `former_ids` | ids the task had before it was renumbered |
+| `findings` | `state`, `round`, `items`: what the next author has to answer |
+| `held_reason` | text, also of several lines; exactly while the task is held |
+| `attention` | rows of `event`, `kind`, `text` that the manager has to look at |
+| `proposed_by` | name |
+| `artifacts` | names and values |
+| `costs` | rows of `state`, `slot`, `seconds`, `cost`, `tokens`, one for each claim that ended |
+| `created_at`, `created_by` | when, and who |
+| `x-…` | the user's own fields, after all others, kept byte for byte |
+
+Spelling: a text stands in double quotes as in JSON, on one line, so that JSON, YAML 1.1 and
+YAML 1.2 read the same. Control characters, line ends, byte order marks, halves of characters and
+the marks that turn the direction of writing are spelled `\\uXXXX`; all other text is as it is.
+Times are UTC, such as `"2026-11-30T17:17:12Z"`. States, outcomes and numbers stand bare. Ids and
+labels are a list on one line, `["000001", "000002"]`. Other lists have one item a line behind
+`  - `, rows of several values are maps in braces, `draft`, `findings` and `artifacts` are maps
+with a key a line.
+
+Reading is strict, whoever wrote the document. Whatever two readers of YAML could take for
+different things is refused with the line, the field and what to write instead: ids, numbers,
+dates, `no` and the like without quotes, keys that stand twice, anchors, aliases, tags, merged
+maps, tabs, CR LF, byte order marks, comments behind a text. All problems of a document are told
+at once. Plain texts that cannot be mistaken, block texts and other orders of the fields are read,
+and become canonical when the document is written the next time. Comments go then, apart from
+those inside of the user's own fields.
+"""
 
 from __future__ import annotations
 
