@@ -1,0 +1,1 @@
+"""One file a command; each holds one click command named `command`."""

@@ -1,0 +1,199 @@
+"""The one boundary: whatever goes wrong becomes a sentence, a hint and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gittasks.cli.frame import Session, session_of
+from gittasks.domain.errors import GittasksError, Interrupted, UsageFault
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gittasks.cli.output import Output
+
+PROGRAM = "git tasks"
+
+
+def run(group: click.Group, args: Sequence[str]) -> int:
+    """Runs one command line and returns its exit status; no exception leaves this function."""
+    context: click.Context | None = None
+    session = Session()
+    try:
+        with group.make_context(PROGRAM, list(args)) as context:
+            session = session_of(context)
+            status = group.invoke(context)
+        session.out.finish()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as end:
+        return _finished(session, end.exit_code)
+    except BrokenPipeError:
+        return _reader_left(session)
+    except BaseException as error:  # noqa: BLE001 - the last one who can tell the user
+        if isinstance(error, SystemExit):
+            return _finished(session, error.code if isinstance(error.code, int) else 1)
+        return _failed(error, session, args)
+
+
+def _finished(session: Session, status: int) -> int:
+    try:
+        session.out.finish()
+    except BrokenPipeError:
+        return _reader_left(session)
+    except OSError as error:
+        return _failed(error, session, ())
+    return status
+
+
+def _reader_left(session: Session) -> int:
+    """Ends quietly: whoever read the output has seen enough."""
+    _silence()
+    try:
+        session.out.finish()
+    except OSError:
+        pass
+    return 0
+
+
+def _silence() -> None:
+    """Sends what is still buffered nowhere, so that the interpreter does not complain about it."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(silent, sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass
+    os.close(silent)
+
+
+def _failed(error: BaseException, session: Session, args: Sequence[str]) -> int:
+    refusal = _refusal(error, session, args)
+    if isinstance(error, OSError):
+        # Half a document may be held back; what follows must be the only one.
+        _silence()
+    out = session.out
+    wants_json = out.json or _asks_for_json(args)
+    try:
+        if wants_json and not isinstance(error, OSError):
+            out.error_envelope(as_json(refusal), _ledger(session))
+        out.finish()
+    except OSError:
+        _silence()
+    _tell(out, refusal)
+    return refusal.exit_code
+
+
+def as_json(refusal: GittasksError) -> dict[str, Any]:
+    """Returns the error object of the JSON envelope."""
+    return {
+        "code": refusal.exit_code,
+        "name": refusal.name,
+        "message": refusal.message,
+        "hint": refusal.hint,
+        "retryable": refusal.retryable,
+        "task": refusal.task,
+    }
+
+
+def _tell(out: Output, refusal: GittasksError) -> None:
+    out.warn(f"error: {refusal.message}")
+    if refusal.hint:
+        out.warn(f"hint: {refusal.hint}")
+
+
+def _ledger(session: Session) -> str | None:
+    try:
+        return session.ledger
+    except Exception:  # noqa: BLE001 - the first failure is the one to tell
+        return None
+
+
+def _asks_for_json(args: Sequence[str]) -> bool:
+    """Tells whether JSON was asked for, also where the arguments cannot be parsed."""
+    words = list(args)
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _refusal(error: BaseException, session: Session, args: Sequence[str]) -> GittasksError:
+    if isinstance(error, GittasksError):
+        return error
+    if isinstance(error, click.ClickException):
+        return _usage(error)
+    if isinstance(error, KeyboardInterrupt | EOFError | click.Abort):
+        return Interrupted("Interrupted.")
+    from gittasks.workflow.failures import told
+
+    known = told(error)
+    if known is not None:
+        return known
+    if isinstance(error, OSError) and error.errno is not None:
+        return _system(error)
+    return _bug(error, session, args)
+
+
+def _usage(error: click.ClickException) -> UsageFault:
+    message = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else PROGRAM
+    return UsageFault(f"{message[:1].upper()}{message[1:]}.", f"Run `{path} -h` for its usage.")
+
+
+def _system(error: OSError) -> GittasksError:
+    """Names the cause that the system gave: a full disk, a missing permission."""
+    where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+    cause = error.strerror or type(error).__name__
+    return GittasksError(
+        f"The system refused: {where}{cause}.",
+        "Free space, or correct the permissions, and run the command again.",
+    )
+
+
+def _bug(error: BaseException, session: Session, args: Sequence[str]) -> GittasksError:
+    told = f"{type(error).__name__}: {error}".strip()
+    path = _write_report(error, session, args)
+    where = f"the report is in {path}" if path else "a report could not be written"
+    return GittasksError(
+        f"This is a defect of git tasks ({told}); {where}.",
+        "Send the report with the words of the command that failed.",
+    )
+
+
+def _write_report(error: BaseException, session: Session, args: Sequence[str]) -> str | None:
+    import tempfile
+    import traceback
+
+    folders = [tempfile.gettempdir()]
+    if session.has_project:
+        folders.insert(0, os.path.join(session.project.state_dir, "reports"))
+    text = _report(args, "".join(traceback.format_exception(error)))
+    for folder in folders:
+        try:
+            os.makedirs(folder, exist_ok=True)
+            handle, path = tempfile.mkstemp(".txt", "gittasks-", folder)
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except OSError:
+            continue
+        return path
+    return None
+
+
+def _report(args: Sequence[str], trace: str) -> str:
+    from gittasks import __version__
+
+    # The words of the user may hold what must not be passed on; their shape is enough.
+    words = " ".join(word if word.startswith("-") else "…" for word in args[1:])
+    return (
+        f"git tasks {__version__}, Python {sys.version.split()[0]}, {sys.platform}, "
+        f"click {_click_version()}\n"
+        f"command: git tasks {args[0] if args else ''} {words}\n\n{trace}"
+    )
+
+
+def _click_version() -> str:
+    from importlib.metadata import version
+
+    return version("click")

@@ -1,0 +1,349 @@
+"""Everything that is printed: data on stdout, talk on stderr, nothing that could steer a terminal.
+
+Whatever is printed for people goes through `escape`; colour is added only around escaped text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+SCHEMA_VERSION = 1
+
+_COLOURS = {
+    "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36",
+    "bold": "1", "dim": "2",
+}  # fmt: skip
+_PLAIN = {"…": "...", "→": "->", "\u2013": "-", "—": "-", "·": "*", "\u2019": "'"}
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CHUNK = 1000
+_PAGER_DEFAULTS = {"LESS": "FRX", "LV": "-c"}
+
+
+def escape(text: str, *, lines: bool = False) -> str:
+    """Returns the text with controls, direction overrides and half characters spelled out.
+
+    With `lines`, line ends and tabs stay; a carriage return before a line end goes.
+    """
+    if text.isprintable():
+        return text
+    import re
+
+    if lines:
+        text = text.replace("\r\n", "\n")
+    kept = r"\t\n" if lines else ""
+    unsafe = rf"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff{_DIRECTIONS}\ud800-\udfff]"
+    return re.sub(rf"(?![{kept}]){unsafe}" if kept else unsafe, _spelled, text)
+
+
+def _spelled(match: Any) -> str:
+    code = ord(match[0])
+    named = {9: "\\t", 10: "\\n", 13: "\\r"}.get(code)
+    return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def width_of(text: str) -> int:
+    """Returns how many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(
+        0
+        if unicodedata.combining(character) or character in "\u200b\u200d\ufe0e\ufe0f"
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """Returns the text shortened to a number of columns, with an ellipsis where it was cut."""
+    if width_of(text) <= width:
+        return text
+    kept = ""
+    used = 0
+    for character in text:
+        step = width_of(character)
+        if used + step > width - 1:
+            break
+        kept += character
+        used += step
+    return kept + "…" if width > 0 else ""
+
+
+def age(seconds: int) -> str:
+    """Returns a duration as people say it: 40 s, 5 min, 3 h, 2 d."""
+    for limit, unit, name in ((60, 1, "s"), (3600, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{max(seconds, 0) // unit} {name}"
+    return f"{seconds // 86_400} d"
+
+
+class Output:
+    """Where one run of the tool prints to, and how."""
+
+    def __init__(
+        self,
+        *,
+        json: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+        color: str | None = None,
+        pager: bool = True,
+        environ: Mapping[str, str] = os.environ,
+        setting: Callable[[str], str | None] = lambda _key: None,
+    ) -> None:
+        """Takes what the options say; `setting` answers for the configuration of git."""
+        self.json = json
+        self.quiet = quiet
+        self.verbose = verbose
+        self._color = color
+        self._pager_wanted = pager
+        self._environ = environ
+        self._setting = setting
+        self._terminal = _is_terminal(sys.stdout)
+        self._colored: bool | None = None
+        self._pager = 0
+
+    # -- what the surroundings allow
+
+    @property
+    def is_terminal(self) -> bool:
+        """Tells whether a person reads stdout, directly or in the pager of git."""
+        return self._terminal or self._environ.get("GIT_PAGER_IN_USE") in ("1", "true")
+
+    @property
+    def width(self) -> int | None:
+        """Returns the columns of the terminal, None where nothing has to fit."""
+        if not self.is_terminal:
+            return None
+        columns = self._environ.get("COLUMNS", "")
+        if columns.isdigit() and int(columns):
+            return int(columns)
+        for stream in (2, 0):
+            try:
+                return os.get_terminal_size(stream).columns or 80
+            except OSError:
+                continue
+        return 80
+
+    @property
+    def colored(self) -> bool:
+        """Tells whether colours are wanted: the option, git's settings, then the environment."""
+        if self._colored is None:
+            self._colored = self._decide_colour()
+        return self._colored
+
+    def _decide_colour(self) -> bool:
+        wanted = self._color if self._color not in (None, "auto") else None
+        if wanted is None and self._color is None:
+            configured = (self._setting("color.tasks") or self._setting("color.ui") or "").lower()
+            if configured == "always":
+                wanted = "always"
+            elif configured in ("never", "false", "off", "no", "0"):
+                wanted = "never"
+        if wanted is not None:
+            return wanted == "always"
+        environ = self._environ
+        return self.is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+    def paint(self, text: str, colour: str | None) -> str:
+        """Returns escaped text in a colour, or as it is where no colours are wanted."""
+        if colour is None or not text or not self.colored:
+            return text
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[m"
+
+    # -- data
+
+    def line(self, text: str = "", colour: str | None = None) -> None:
+        """Prints one line of data."""
+        self._write(self.paint(escape(text), colour) + "\n")
+
+    def block(self, text: str) -> None:
+        """Prints a text of several lines as it is, line ends kept."""
+        shown = escape(text, lines=True)
+        self._write(shown if shown.endswith("\n") or not shown else shown + "\n")
+
+    def rows(self, rows: Iterable[str]) -> None:
+        """Prints many lines of data, cut to the terminal where there is one."""
+        width = self.width
+        chunk: list[str] = []
+        for row in rows:
+            chunk.append(row)
+            if len(chunk) == _CHUNK:
+                self._write(_lines(chunk, width))
+                chunk.clear()
+        if chunk:
+            self._write(_lines(chunk, width))
+
+    def table(
+        self, rows: Sequence[Sequence[str]], colours: Sequence[str | None] = (), indent: str = ""
+    ) -> None:
+        """Prints rows in columns; the last one is cut to the terminal where there is one."""
+        shown = [[escape(cell) for cell in row] for row in rows]
+        if not shown:
+            return
+        last = len(shown[0]) - 1
+        widths = [max(width_of(row[column]) for row in shown) for column in range(last)]
+        width = self.width
+        room = None if width is None else width - sum(widths) - 2 * last - len(indent)
+        printed: list[str] = []
+        for row in shown:
+            cells = [
+                self.paint(cell, colours[column] if column < len(colours) else None)
+                + " " * (widths[column] - width_of(cell))
+                for column, cell in enumerate(row[:-1])
+            ]
+            end = row[last] if room is None else cut(row[last], max(room, 10))
+            cells.append(self.paint(end, colours[last] if last < len(colours) else None))
+            printed.append((indent + "  ".join(cells)).rstrip() + "\n")
+        self._write("".join(printed))
+
+    def envelope(
+        self, kind: str, data: Any, ledger: str | None = None, more: Mapping[str, Any] | None = None
+    ) -> None:
+        """Prints the one JSON document of an answer."""
+        head = {"schema_version": SCHEMA_VERSION, "kind": kind, "ledger": ledger}
+        self._document({**head, "data": data, **(more or {})})
+
+    def error_envelope(self, error: Mapping[str, Any], ledger: str | None = None) -> None:
+        """Prints the one JSON document of a failure."""
+        self._document(
+            {"schema_version": SCHEMA_VERSION, "kind": "error", "ledger": ledger, "error": error}
+        )
+
+    def json_line(self, data: Any) -> None:
+        """Prints one line of a stream of JSON documents."""
+        self._document(data)
+
+    def _document(self, data: Any) -> None:
+        import json
+
+        self._write(json.dumps(data, separators=(", ", ": ")) + "\n")
+
+    # -- talk
+
+    def say(self, text: str) -> None:
+        """Tells something on stderr, unless quiet."""
+        if not self.quiet:
+            self.warn(text)
+
+    def detail(self, text: str) -> None:
+        """Tells something on stderr that only the verbose want to know."""
+        if self.verbose:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Tells something on stderr, quiet or not."""
+        stream = sys.stderr
+        if stream is None:
+            return
+        try:
+            # What was printed before comes before it, also when both streams are one file.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            stream.write(_encodable(escape(text, lines=True) + "\n", stream))
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+
+    # -- the stream itself
+
+    def _write(self, text: str) -> None:
+        stream = sys.stdout
+        if stream is not None:
+            stream.write(_encodable(text, stream))
+
+    def page(self) -> None:
+        """Sends what follows through the pager of git, if a person reads it."""
+        command = self._pager_command()
+        if not command or self._pager:
+            return
+        colored = self.colored
+        read, write = os.pipe()
+        environ = {**_PAGER_DEFAULTS, **self._environ, "GIT_PAGER_IN_USE": "true"}
+        self._pager = os.posix_spawn(
+            "/bin/sh",
+            ["sh", "-c", command],
+            environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, read, 0)],
+        )
+        os.close(read)
+        os.dup2(write, 1)
+        os.close(write)
+        self._colored = colored
+
+    def _pager_command(self) -> str | None:
+        if self.json or not self._terminal or not self._pager_wanted:
+            return None
+        configured = self._setting("pager.tasks")
+        if (configured or "").lower() in ("false", "no", "off", "0"):
+            return None
+        if (configured or "").lower() in ("", "true", "yes", "on", "1"):
+            configured = None
+        command = (
+            self._environ.get("GIT_PAGER")
+            or configured
+            or self._setting("core.pager")
+            or self._environ.get("PAGER")
+            or "less"
+        )
+        return None if command.strip() in ("", "cat") else command
+
+    def finish(self) -> None:
+        """Hands over what is still held back, and waits for the pager."""
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        if not self._pager:
+            return
+        import signal
+
+        # The pager belongs to the person; an interrupt is meant for it.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.close(silent)
+        os.waitpid(self._pager, 0)
+        self._pager = 0
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:
+        return False
+
+
+def _lines(rows: Sequence[str], width: int | None) -> str:
+    """Returns rows as text; whether any of them needs escaping is asked once for all."""
+    if not "".join(rows).isprintable():
+        rows = [escape(row) for row in rows]
+    if width is not None:
+        rows = [cut(row, width) for row in rows]
+    return "\n".join(rows) + "\n"
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """Returns the text with what the stream's encoding cannot carry replaced."""
+    encoding = stream.encoding or "utf-8"
+    if text.isascii() or encoding.lower() in ("utf-8", "utf8"):
+        return text
+    for character, plain in _PLAIN.items():
+        if character in text and not _carries(encoding, character):
+            text = text.replace(character, plain)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _carries(encoding: str, character: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,34 @@
+"""Says in the product's own words what git, a lock or the system refused."""
+
+from __future__ import annotations
+
+from gittasks.domain.errors import Busy, GittasksError, NoLedger
+from gittasks.plumbing.errors import GitError, GitTimeout, LockTimeout, NotARepository, RefMoved
+
+
+def told(error: BaseException) -> GittasksError | None:
+    """Returns the refusal that an error of the layers below means, None when it is our bug."""
+    match error:
+        case GittasksError():
+            return error
+        case NotARepository():
+            return NoLedger(
+                _sentence(error), "Go to a git repository, or make one with `git init`."
+            )
+        case GitTimeout():
+            return Busy(_sentence(error), "Try again, or raise `git config gittasks.gitTimeout`.")
+        case LockTimeout():
+            return Busy(_sentence(error), "Try again when the holder has finished.")
+        case RefMoved():
+            return Busy(_sentence(error), "Try again: somebody else was faster.")
+        case GitError():
+            return GittasksError(
+                f"git failed: {_sentence(error)}", "Set GITTASKS_TRACE=1 to see each git call."
+            )
+        case _:
+            return None
+
+
+def _sentence(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text if text.endswith((".", "!", "?")) else text + "."
