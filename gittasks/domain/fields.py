@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.ids import is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gittasks.domain.task import Draft, Task
 
@@ -94,6 +94,42 @@ def quote(text: str) -> str:
     )
 
 
+def read_text(raw: str) -> str | None:
+    """Returns the text that `quote` spelled so, or None."""
+    if len(raw) < 2 or raw[0] != '"' or raw[-1] != '"':
+        return None
+    inner = raw[1:-1]
+    if '"' not in inner and "\\" not in inner:
+        return inner
+    value = read_json(raw)
+    return value if type(value) is str and quote(value) == raw else None
+
+
+def read_json(raw: str) -> Any:
+    """Returns the value of a JSON text, or None if it is none."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_texts(raw: str, check: Callable[[str], bool]) -> tuple[str, ...] | None:
+    """Returns the quoted texts of a list in brackets, or None; all have to pass the check."""
+    if raw[:2] != '["' or raw[-2:] != '"]':
+        return None
+    items = raw[2:-2].split('", "')
+    if "\\" in raw or any('"' in item for item in items):
+        items = read_json(raw)
+        if type(items) is not list or not all(type(item) is str for item in items):
+            return None
+        if f"[{', '.join(map(quote, items))}]" != raw:
+            return None
+    for item in items:
+        if not check(item):
+            return None
+    return tuple(items)
+
+
 def shown(text: str) -> str:
     """Returns the text for a message: escaped, and shortened if it is long."""
     cut = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
@@ -166,6 +202,17 @@ def is_time(text: str) -> bool:
         return False
     leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return day <= _MONTH_DAYS[month - 1] + leap
+
+
+def is_duration(text: str) -> bool:
+    """Tells whether the text is a length of time such as 24h, 30m, 90s or 2d, or seconds."""
+    number = text[:-1] if text[-1:] in ("s", "m", "h", "d") else text
+    return number.isdigit() and number.isascii() and len(number) < 10 and int(number) > 0
+
+
+def is_version(text: str) -> bool:
+    """Tells whether the text is a version: numbers with points between them."""
+    return text.isascii() and all(part.isdigit() and len(part) < 10 for part in text.split("."))
 
 
 def violations(task: Task, size: int) -> list[tuple[tuple[str, ...], str]]:

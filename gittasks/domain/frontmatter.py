@@ -79,6 +79,9 @@ from gittasks.domain.fields import (
     is_title,
     is_token,
     quote,
+    read_json,
+    read_text,
+    read_texts,
     violations,
 )
 from gittasks.domain.ids import is_id
@@ -197,7 +200,7 @@ def task_dict(task: Task) -> dict[str, Any]:
     result["artifacts"] = dict(task.artifacts)
     for name, text in task.extra:
         bare = text.strip()
-        decoded = _read_text(bare)
+        decoded = read_text(bare)
         result[name] = bare if decoded is None else decoded
     return result
 
@@ -278,10 +281,10 @@ def _read_inline(rest: str, form: int, check: Callable[[str], Any]) -> Any:
     if rest[:1] != " ":
         return None
     if form == _TEXT:
-        value = _read_text(rest[1:])
+        value = read_text(rest[1:])
         return value if value is not None and check(value) else None
     if form == _TEXTS:
-        return _read_texts(rest[1:], check)
+        return read_texts(rest[1:], check)
     return check(rest[1:])
 
 
@@ -295,39 +298,6 @@ def _safe_text(raw: bytes) -> str | None:
     if any(is_dangerous(character) for character in set(text) if character != "\n"):
         return None
     return text
-
-
-def _read_text(raw: str) -> str | None:
-    if len(raw) < 2 or raw[0] != '"' or raw[-1] != '"':
-        return None
-    inner = raw[1:-1]
-    if '"' not in inner and "\\" not in inner:
-        return inner
-    value = _read_json(raw)
-    return value if type(value) is str and quote(value) == raw else None
-
-
-def _read_json(raw: str) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _read_texts(raw: str, check: Callable[[str], bool]) -> tuple[str, ...] | None:
-    if raw[:2] != '["' or raw[-2:] != '"]':
-        return None
-    items = raw[2:-2].split('", "')
-    if "\\" in raw or any('"' in item for item in items):
-        items = _read_json(raw)
-        if type(items) is not list or not all(type(item) is str for item in items):
-            return None
-        if f"[{', '.join(map(quote, items))}]" != raw:
-            return None
-    for item in items:
-        if not check(item):
-            return None
-    return tuple(items)
 
 
 def _read_count(raw: str) -> int | None:
@@ -346,7 +316,7 @@ def _read_extra(lines: Sequence[str]) -> tuple[tuple[str, str], ...] | None:
         name, _, rest = line.partition(":")
         if not is_extra(name) or name in extra or rest[:1] != " ":
             return None
-        if _read_text(rest[1:]) is None and not _is_simple(rest[1:]):
+        if read_text(rest[1:]) is None and not _is_simple(rest[1:]):
             return None
         extra[name] = rest
     return tuple(extra.items())
@@ -369,7 +339,7 @@ _WORD_MARKS = dict.fromkeys(map(ord, " _./:-"))
 def _read_lines(lines: Sequence[str], indent: str = "  - ") -> tuple[str, ...] | None:
     values = []
     for line in lines:
-        value = _read_text(line[len(indent) :])
+        value = read_text(line[len(indent) :])
         if value is None or not is_text(value) or not line.startswith(indent):
             return None
         values.append(value)
@@ -383,7 +353,7 @@ def _write_lines(values: Sequence[str]) -> list[str]:
 def _read_draft(lines: Sequence[str]) -> Draft | None:
     if len(lines) != 2 or lines[0][:11] != "  section: " or lines[1][:10] != "  offset: ":
         return None
-    section, offset = _read_text(lines[0][11:]), _read_count(lines[1][10:])
+    section, offset = read_text(lines[0][11:]), _read_count(lines[1][10:])
     if section is None or offset is None or not is_text(section):
         return None
     return Draft(section, offset)
@@ -415,7 +385,7 @@ def _write_findings(findings: Findings) -> list[str]:
 def _read_attention(lines: Sequence[str]) -> tuple[Attention, ...] | None:
     rows = []
     for line in lines:
-        row = _read_json(line[4:])
+        row = read_json(line[4:])
         if type(row) is not dict or tuple(row) != _ATTENTION:
             return None
         values = tuple(row.values())
@@ -437,7 +407,7 @@ def _write_attention(rows: Sequence[Attention]) -> list[str]:
 def _read_costs(lines: Sequence[str]) -> tuple[Cost, ...] | None:
     rows = []
     for line in lines:
-        row = _read_json(line[4:])
+        row = read_json(line[4:])
         if type(row) is not dict or tuple(row) != _COST:
             return None
         state, slot, seconds, cost, tokens = row.values()
@@ -472,7 +442,7 @@ def _read_artifacts(lines: Sequence[str]) -> tuple[tuple[str, str], ...] | None:
     for line in lines:
         # An escaped quote stands behind a backslash, so this separator is in no name.
         name, middle, value = line[2:].partition('": "')
-        key, text = _read_text(name + '"'), _read_text('"' + value)
+        key, text = read_text(name + '"'), read_text('"' + value)
         if not middle or key is None or text is None or key in found or not is_name(key):
             return None
         found[key] = text

@@ -539,10 +539,18 @@ def check_field(name: str, value: object) -> Any:
     """Returns the value as the task keeps it; raises UsageFault naming field and value."""
     if fields.is_extra(name):
         return " " + _extra_text(name, value)
-    if name not in _RULES:
-        raise UsageFault(f'There is no field "{shown(name)}": {_unknown(name, _RULES)}')
+    return check_value(name, value, _RULES)
+
+
+def check_value(name: str, value: object, rules: Mapping[str, Rule]) -> Any:
+    """Returns the value as the rule of that name takes it; raises UsageFault."""
+    if name not in rules:
+        raise UsageFault(
+            f'There is no field "{shown(name)}": {_unknown(name, rules)}',
+            f"Choose one of {', '.join(rules)}.",
+        )
     reader = Reader()
-    found = _RULES[name](reader, node_of(value), name)
+    found = rules[name](reader, node_of(value), name)
     if reader.problems:
         raise UsageFault(
             "\n".join(f"{problem.field}: {problem.message}" for problem in reader.problems)
@@ -599,19 +607,23 @@ def _cut(text: str) -> str:
     return text if len(text) <= 2 * fields.NAME_LIMIT else text[: fields.NAME_LIMIT] + "…"
 
 
-def _text(check: Callable[[str], bool] = fields.is_text) -> Rule:
+def text_rule(check: Callable[[str], bool] = fields.is_text) -> Rule:
+    """Returns the rule of a field that holds a text."""
     return lambda reader, node, field: reader.text(node, field, check)
 
 
-def _texts(check: Callable[[str], bool] = fields.is_text) -> Rule:
+def texts_rule(check: Callable[[str], bool] = fields.is_text) -> Rule:
+    """Returns the rule of a field that holds a list of texts."""
     return lambda reader, node, field: reader.texts(node, field, check)
 
 
-def _word(words: Sequence[str]) -> Rule:
+def word_rule(words: Sequence[str]) -> Rule:
+    """Returns the rule of a field that holds one of these words."""
     return lambda reader, node, field: reader.word(node, field, words)
 
 
-def _count(low: int, high: int = fields.COUNT_LIMIT - 1) -> Rule:
+def count_rule(low: int, high: int = fields.COUNT_LIMIT - 1) -> Rule:
+    """Returns the rule of a field that holds a whole number."""
     return lambda reader, node, field: reader.count(node, field, low, high)
 
 
@@ -628,30 +640,30 @@ def _items(reader: Reader, node: Node, field: str) -> Any:
 
 
 def _draft(reader: Reader, node: Node, field: str) -> Any:
-    values = reader.record(node, field, {"section": _text(), "offset": _count(0)})
+    values = reader.record(node, field, {"section": text_rule(), "offset": count_rule(0)})
     return None if values is None else Draft(*values)
 
 
 def _findings(reader: Reader, node: Node, field: str) -> Any:
-    rules = {"state": _word(fields.AUTHOR_STATES), "round": _count(1), "items": _items}
+    rules = {"state": word_rule(fields.AUTHOR_STATES), "round": count_rule(1), "items": _items}
     values = reader.record(node, field, rules)
     return None if values is None else Findings(*values)
 
 
 def _attention(reader: Reader, node: Node, field: str) -> Any:
     values = reader.record(
-        node, field, {"event": _text(), "kind": _text(), "text": _text(_any_text)}
+        node, field, {"event": text_rule(), "kind": text_rule(), "text": text_rule(_any_text)}
     )
     return None if values is None else Attention(*values)
 
 
 def _cost(reader: Reader, node: Node, field: str) -> Any:
     rules: dict[str, Rule] = {
-        "state": _word(STATES),
-        "slot": _text(_any_text),
-        "seconds": _count(0),
+        "state": word_rule(STATES),
+        "slot": text_rule(_any_text),
+        "seconds": count_rule(0),
         "cost": lambda reader, node, field: reader.amount(node, field),
-        "tokens": _count(0),
+        "tokens": count_rule(0),
     }
     values = reader.record(node, field, rules)
     return None if values is None else Cost(*values)
@@ -685,48 +697,50 @@ _COMPLAINTS: dict[Callable[[str], bool], str] = {
     fields.is_commit: "is no commit; write its full id of 40 or 64 lower-case hexadecimal digits.",
     fields.is_branch: "is nothing that git can take for a branch; write one without blanks that"
     " does not begin with -.",
+    fields.is_duration: "is no length of time; write one such as 24h, 30m or 90s.",
+    fields.is_version: "is no version; write numbers with points between them, such as 1.2.",
     fields.is_key: "is no position; write lower-case letters and digits.",
 }
 
 _RULES: dict[str, Rule] = {
-    "id": _text(is_id),
-    "uid": _text(fields.is_token),
-    "title": _text(fields.is_title),
-    "state": _word(STATES),
-    "entered_at": _text(fields.is_time),
-    "enters": _word(fields.AUTHOR_STATES),
-    "outcome": _word(OUTCOMES),
-    "parent": _text(is_id),
-    "position": _text(fields.is_key),
-    "depends_on": _texts(is_id),
-    "supersedes": _text(is_id),
-    "follows": _text(is_id),
-    "labels": _texts(),
-    "priority": _count(0, 4),
-    "checks": _texts(),
-    "assignee": _text(),
-    "claimed_by": _text(),
-    "claim": _text(fields.is_token),
-    "claimed_at": _text(fields.is_time),
-    "lease_expires": _text(fields.is_time),
-    "branch": _text(fields.is_branch),
-    "base": _text(fields.is_branch),
-    "dispatched": _text(fields.is_commit),
-    "submitted_tip": _text(fields.is_commit),
-    "checked_tip": _text(fields.is_commit),
-    "landed": _text(fields.is_commit),
+    "id": text_rule(is_id),
+    "uid": text_rule(fields.is_token),
+    "title": text_rule(fields.is_title),
+    "state": word_rule(STATES),
+    "entered_at": text_rule(fields.is_time),
+    "enters": word_rule(fields.AUTHOR_STATES),
+    "outcome": word_rule(OUTCOMES),
+    "parent": text_rule(is_id),
+    "position": text_rule(fields.is_key),
+    "depends_on": texts_rule(is_id),
+    "supersedes": text_rule(is_id),
+    "follows": text_rule(is_id),
+    "labels": texts_rule(),
+    "priority": count_rule(0, 4),
+    "checks": texts_rule(),
+    "assignee": text_rule(),
+    "claimed_by": text_rule(),
+    "claim": text_rule(fields.is_token),
+    "claimed_at": text_rule(fields.is_time),
+    "lease_expires": text_rule(fields.is_time),
+    "branch": text_rule(fields.is_branch),
+    "base": text_rule(fields.is_branch),
+    "dispatched": text_rule(fields.is_commit),
+    "submitted_tip": text_rule(fields.is_commit),
+    "checked_tip": text_rule(fields.is_commit),
+    "landed": text_rule(fields.is_commit),
     "draft": _draft,
-    "rejections": _count(0),
-    "check_failures": _count(0),
-    "former_ids": _texts(is_id),
+    "rejections": count_rule(0),
+    "check_failures": count_rule(0),
+    "former_ids": texts_rule(is_id),
     "findings": _findings,
-    "held_reason": _text(),
+    "held_reason": text_rule(),
     "attention": lambda reader, node, field: reader.rows(node, field, _attention),
-    "proposed_by": _text(),
+    "proposed_by": text_rule(),
     "artifacts": _artifacts,
     "costs": lambda reader, node, field: reader.rows(node, field, _cost),
-    "created_at": _text(fields.is_time),
-    "created_by": _text(),
+    "created_at": text_rule(fields.is_time),
+    "created_by": text_rule(),
 }
 
 _EXAMPLES = {
