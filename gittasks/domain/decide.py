@@ -498,6 +498,7 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
     stage = STAGE[task.state]
     assert stage.next is not None
     body = decision.graph.body(task.id)
+    _require_same_assignment(decision, task, request)
     if stage.heading is None:
         guards.require(task, request.guard)
         tip = request.guard.tip if request.guard else None
@@ -511,13 +512,6 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
         change = Submitted(remark=request.remark, cost=request.cost)
         decision.add(task, change, stage.next, claim=task.claim, text=request.remark or "")
         return
-    if request.body_dispatched is not None and request.body_dispatched != body:
-        raise GuardBroken(
-            "assignment-changed",
-            f"The manager has changed the text of {task.id} since it was handed out.",
-            "Read ASSIGNMENT.md again: it has the new text and what you wrote. Submit again.",
-            task.id,
-        )
     if request.section is None:
         assert stage.missing is not None
         raise GuardBroken(
@@ -542,6 +536,22 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
         claim=task.claim,
         commit=tip if is_work else None,
         body=body + gap(body) + request.section,
+    )
+
+
+def _require_same_assignment(
+    decision: Decision, task: Task, request: Submit | Feedback
+) -> None:
+    """Refuses who works from a text or from checks that the manager has changed meanwhile."""
+    body, checks = request.body_dispatched, request.checks_dispatched
+    same_body = body is None or body == decision.graph.body(task.id)
+    if same_body and (checks is None or checks == task.checks):
+        return
+    raise GuardBroken(
+        "assignment-changed",
+        f"The manager has changed the text or the checks of {task.id} since it was handed out.",
+        "Read ASSIGNMENT.md again: it has the new text and what you wrote. Submit again.",
+        task.id,
     )
 
 
@@ -609,6 +619,7 @@ def _feedback(decision: Decision, request: Feedback) -> None:
         return
     _require_owner(decision, task, "send back")
     _require_holder(decision, task, "send back")
+    _require_same_assignment(decision, task, request)
     guards.require(task, request.guard)
     rejections = task.rejections + 1
     held = None

@@ -100,6 +100,8 @@ class Submit(NamedTuple):
     landing: Landing | None = None
     has_commits: bool = False
     body_dispatched: bytes | None = None
+    checks_dispatched: tuple[str, ...] | None = None
+    """Text and checks that the holder works from; None where this clone does not know."""
     cost: Cost | None = None
 
 
@@ -109,6 +111,8 @@ class Feedback(NamedTuple):
     task: str
     findings: tuple[str, ...]
     guard: GuardReport | None = None
+    body_dispatched: bytes | None = None
+    checks_dispatched: tuple[str, ...] | None = None
     cost: Cost | None = None
 
 
