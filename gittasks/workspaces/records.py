@@ -74,7 +74,7 @@ def claim_of(secret: str) -> str:
 
 def write(state_dir: str, record: ClaimRecord) -> None:
     """Keeps the record of a claim."""
-    _write(_claim_path(state_dir, record.claim), _as_json(record))
+    write_json(_claim_path(state_dir, record.claim), _as_json(record))
 
 
 def drop(state_dir: str, claim: str) -> None:
@@ -97,7 +97,7 @@ def find(
 
 def with_claim(state_dir: str, claim: str) -> ClaimRecord | None:
     """Returns the record of a claim id."""
-    return _claim_from(_read(_claim_path(state_dir, claim)))
+    return _claim_from(read_json(_claim_path(state_dir, claim)))
 
 
 def all(state_dir: str) -> tuple[ClaimRecord, ...]:
@@ -108,7 +108,7 @@ def all(state_dir: str) -> tuple[ClaimRecord, ...]:
 
 def write_landing(state_dir: str, record: LandingRecord) -> None:
     """Keeps the record of a landing so that it survives a crash of the machine."""
-    _write(_landing_path(state_dir, record.task), _as_json(record), durable=True)
+    write_json(_landing_path(state_dir, record.task), _as_json(record), durable=True)
 
 
 def drop_landing(state_dir: str, task: str) -> None:
@@ -118,7 +118,7 @@ def drop_landing(state_dir: str, task: str) -> None:
 
 def landing(state_dir: str, task: str) -> LandingRecord | None:
     """Returns the open landing of a task."""
-    return _landing_from(_read(_landing_path(state_dir, task)))
+    return _landing_from(read_json(_landing_path(state_dir, task)))
 
 
 def landings(state_dir: str) -> tuple[LandingRecord, ...]:
@@ -213,10 +213,10 @@ def _read_all(folder: str) -> list[dict[str, Any] | None]:
         names = sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [_read(os.path.join(folder, name)) for name in names if name.endswith(".json")]
+    return [read_json(os.path.join(folder, name)) for name in names if name.endswith(".json")]
 
 
-def _read(path: str) -> dict[str, Any] | None:
+def read_json(path: str) -> dict[str, Any] | None:
     """Returns what a file holds; one that a crash left empty or torn says nothing."""
     try:
         with open(path, encoding="ascii") as file:
@@ -226,7 +226,8 @@ def _read(path: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-def _write(path: str, data: dict[str, Any], *, durable: bool = False) -> None:
+def write_json(path: str, data: dict[str, Any], *, durable: bool = False) -> None:
+    """Replaces a file whole or not at all; `durable` waits until the disk has it."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     beside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
