@@ -1,0 +1,1 @@
+"""One module a verb: the use cases, where ledger, workspaces and agents meet."""

@@ -1,0 +1,163 @@
+"""What every verb of a holder shares: the record of the claim, the branch, the guard, the text."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gittasks.domain import assignment
+from gittasks.domain.errors import Refused
+from gittasks.domain.machine import STAGE
+from gittasks.plumbing import merging, objects
+from gittasks.workspaces import guard, records
+
+if TYPE_CHECKING:
+    from gittasks.domain.requests import GuardReport, Speaker
+    from gittasks.domain.task import Task
+    from gittasks.workflow.project import Project
+
+
+def holds(task: Task, speaker: Speaker) -> bool:
+    """Tells whether a speaker holds the present claim of a task, in the role that owns it."""
+    return (
+        task.claim is not None
+        and speaker.claim == task.claim
+        and speaker.role == STAGE[task.state].role
+    )
+
+
+def own_record(project: Project, speaker: Speaker, task: Task) -> records.ClaimRecord | None:
+    """Returns this clone's record of the claim that a speaker presents."""
+    return records.with_claim(project.state_dir, speaker.claim) if speaker.claim else None
+
+
+def forget_claim(project: Project, speaker: Speaker, task_id: str) -> None:
+    """Drops the record of a claim that its own actor has ended.
+
+    The record of a claim that somebody else ended stays, so that its actor is refused as stale.
+    """
+    record = records.with_claim(project.state_dir, speaker.claim) if speaker.claim else None
+    if record is not None and record.task == task_id:
+        records.drop(project.state_dir, record.claim)
+
+
+def require_no_landing(project: Project, task_id: str) -> None:
+    """Raises Busy while this clone lands the task."""
+    if records.landing(project.state_dir, task_id) is not None:
+        from gittasks.workflow import land  # noqa: PLC0415  # only while a landing is open
+
+        land.require_no_landing(project, task_id)
+
+
+def branch_tip(project: Project, branch: str) -> str | None:
+    """Returns the commit of a branch given by its short name, None where there is none."""
+    found = project.ledger.reader.get(f"refs/heads/{branch}")
+    return found.oid if found else None
+
+
+def base_tip(project: Project) -> str:
+    """Returns the commit of the base branch; raises Refused while it has none."""
+    found = project.ledger.reader.get(project.base)
+    if found is None:
+        name = project.base.removeprefix("refs/heads/")
+        raise Refused(
+            f"The base branch {name} has no commit yet, so there is nothing to work from.",
+            f"Make a first commit on {name}.",
+        )
+    return found.oid
+
+
+def has_own_commits(project: Project, task: Task) -> bool:
+    """Tells whether the branch of a task has commits that the base does not have."""
+    tip = branch_tip(project, task.branch) if task.branch else None
+    if tip is None or tip == task.base:
+        return False
+    base = project.ledger.reader.get(project.base)
+    return base is None or not merging.is_ancestor(project.repo, tip, base.oid)
+
+
+def guard_of(
+    project: Project, task: Task, record: records.ClaimRecord | None
+) -> GuardReport | None:
+    """Returns what the task's branch and tree look like now."""
+    return guard.report(project.repo, task, record, base_tip(project))
+
+
+def assignment_key(project: Project, body: bytes) -> str:
+    """Returns the object id that names a body in the record of a claim."""
+    return objects.object_id(project.repo, "blob", body)
+
+
+def assignment_of(
+    project: Project, task: Task, record: records.ClaimRecord | None
+) -> tuple[bytes | None, tuple[str, ...] | None]:
+    """Returns text and checks that the holder works from, as far as this clone knows.
+
+    Where the manager has changed the text since, the file gets the new one with the holder's own
+    section kept, and what is returned is the old state of affairs, so that the verb is refused.
+    """
+    if record is None:
+        return None, None
+    body = project.ledger.graph().body(task.id)
+    same_checks = tuple(record.checks) == task.checks
+    if assignment_key(project, body) == record.body_oid and same_checks:
+        return body, task.checks
+    hand_out_again(project, task, body, record)
+    return body + b"\0", record.checks
+
+
+def hand_out_again(
+    project: Project, task: Task, body: bytes, record: records.ClaimRecord
+) -> None:
+    """Rewrites ASSIGNMENT.md from a changed body, keeping what stands under the own heading."""
+    path = project.places.assignment(task.id)
+    live = read_file(path)
+    own = None
+    if live is not None:
+        own = assignment.read_back(given_in(record), live).section
+    given = assignment.dispatch(body, STAGE[task.state])
+    heading = len((given.heading or "").encode())
+    written = own[heading:].lstrip(b"\n") if own else b""
+    write_file(path, given.text + written)
+    records.write(
+        project.state_dir,
+        with_assignment(project, record, given, body)._replace(checks=task.checks),
+    )
+
+
+def given_in(record: records.ClaimRecord) -> assignment.Dispatched:
+    """Returns the assignment as the record of a claim remembers it."""
+    text = record.assignment.encode("utf-8", "surrogateescape")
+    if not record.heading:
+        return assignment.Dispatched(text)
+    return assignment.Dispatched(text, record.offset, record.heading)
+
+
+def with_assignment(
+    project: Project, record: records.ClaimRecord, given: assignment.Dispatched, body: bytes
+) -> records.ClaimRecord:
+    """Returns the record with the assignment that was handed out and the body it came from."""
+    return record._replace(
+        assignment=given.text.decode("utf-8", "surrogateescape"),
+        heading=given.heading or "",
+        offset=given.offset or 0,
+        body_oid=assignment_key(project, body),
+    )
+
+
+def read_file(path: str) -> bytes | None:
+    """Returns the bytes of a file, None where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Writes a file beside its place and renames it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    beside = f"{path}.{os.getpid()}.part"
+    with open(beside, "wb") as file:
+        file.write(data)
+    os.rename(beside, path)

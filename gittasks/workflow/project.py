@@ -1,0 +1,356 @@
+"""The project: one repository with its ledger, its worktrees, and whoever speaks.
+
+Every verb gets one. It says who speaks, which task is meant, and it is the one way from a request
+to the ledger: `apply` decides on the fresh graph and appends, or writes the outbox of an agent
+whose runner is the only writer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gittasks.domain.errors import NoLedger, UnknownTask, UsageFault
+from gittasks.domain.ids import parse_id
+from gittasks.ledger import layout
+from gittasks.plumbing import refs
+from gittasks.plumbing.repository import Repository
+from gittasks.workspaces import records
+from gittasks.workspaces.places import Places, state_dir, worktree_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from gittasks.domain.config import Project as Settings
+    from gittasks.domain.events import Event
+    from gittasks.domain.requests import Facts, Request, Speaker
+    from gittasks.domain.speaker import Held
+    from gittasks.domain.task import State, Task
+    from gittasks.domain.task_graph import Graph
+    from gittasks.ledger.ledger import Appended, Ledger
+    from gittasks.plumbing.repository import Config
+
+DEFAULT_BRANCH = "gittasks"
+LOCK_TIMEOUT = 30.0
+
+
+class Options(NamedTuple):
+    """What the command line says about where and who; every surface fills it."""
+
+    path: str | None = None
+    actor: str | None = None
+    role: str | None = None
+    claim: str | None = None
+    """The secret of a claim, from --claim."""
+    offline: bool = False
+
+
+class Outcome(NamedTuple):
+    """What a verb did: the task as it is now, the step, the ledger commit, and what to say."""
+
+    task: Task
+    kind: str
+    source: State | None = None
+    target: State | None = None
+    commit: str | None = None
+    unblocked: tuple[str, ...] = ()
+    changed: bool = True
+    notes: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = {}
+    body: bytes | None = None
+
+
+class Project:
+    """One repository as the verbs see it; opened once per command."""
+
+    def __init__(
+        self,
+        repo: Repository,
+        options: Options,
+        environ: Mapping[str, str],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Takes an opened repository; nothing is read before it is asked for."""
+        self.repo = repo
+        self.options = options
+        self.environ = environ
+        self._clock = clock
+        self.state_dir = state_dir(repo)
+        self._ledger: Ledger | None = None
+        self._settings: Settings | None = None
+
+    @classmethod
+    def open(
+        cls,
+        options: Options = Options(),  # noqa: B008  # a NamedTuple is immutable
+        environ: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Project:
+        """Finds the repository; raises NotARepository where there is none."""
+        environ = os.environ if environ is None else environ
+        usual = f"refs/heads/{DEFAULT_BRANCH}"
+        repo = Repository.open(options.path, environ, resolve=(usual,))
+        return cls(repo, options, environ, clock)
+
+    def clock(self) -> int:
+        """Returns now in whole seconds since 1970."""
+        return int(self._clock())
+
+    @property
+    def config(self) -> Config:
+        """Returns the git configuration of this clone."""
+        return self.repo.config
+
+    @property
+    def branch(self) -> str:
+        """Returns the full name of the ledger's ref."""
+        return "refs/heads/" + self.config.get("gittasks.branch", DEFAULT_BRANCH)
+
+    @property
+    def ledger(self) -> Ledger:
+        """Returns the ledger; it need not exist yet."""
+        if self._ledger is None:
+            from gittasks.ledger.ledger import Ledger  # noqa: PLC0415  # `whoami` needs none
+
+            self._ledger = Ledger(
+                self.repo,
+                branch=self.branch,
+                state_dir=self.state_dir,
+                host=lambda: self.host,
+                clock=self.clock,
+                identity=self.identity,
+                sign=self.config.get_bool("gittasks.sign", False),
+                lock_timeout=self.config.get_seconds("gittasks.lockTimeout", LOCK_TIMEOUT),
+            )
+        return self._ledger
+
+    @property
+    def host(self) -> str:
+        """Returns the random id of this clone, made when it is first needed; not a host name."""
+        path = os.path.join(self.state_dir, "clone-id")
+        for _ in range(2):
+            try:
+                with open(path, encoding="ascii") as file:
+                    text = file.read().strip()
+            except FileNotFoundError:
+                text = ""
+            if text:
+                return text
+            _keep_new(path, os.urandom(8).hex())
+        return text
+
+    @property
+    def settings(self) -> Settings:
+        """Returns what all clones share: `project.yaml` at the tip of the ledger."""
+        if self._settings is None:
+            self._settings = self.ledger.project()
+        return self._settings
+
+    @property
+    def base(self) -> str:
+        """Returns the full name of the branch that tasks land on."""
+        return f"refs/heads/{self.settings.base}"
+
+    @property
+    def worktree_root(self) -> str:
+        """Returns the folder beside the repository that holds the tasks' folders."""
+        return worktree_root(self.repo)
+
+    @property
+    def places(self) -> Places:
+        """Returns where the things of a task stand on this host."""
+        return Places(self.worktree_root, self.state_dir)
+
+    @property
+    def branch_prefix(self) -> str:
+        """Returns what the names of work branches begin with."""
+        return self.config.get("gittasks.branchPrefix", "task/") or "task/"
+
+    def identity(self) -> tuple[str, str]:
+        """Returns name and mail of whoever runs git here; a mail is made up where none is set."""
+        name = self.environ.get("GIT_COMMITTER_NAME") or self.config.get("user.name") or _login()
+        mail = self.environ.get("GIT_COMMITTER_EMAIL") or self.config.get("user.email")
+        return name, mail or f"{_mail_name(name)}@{self.host}.invalid"
+
+    # Which task, and who speaks.
+
+    @property
+    def tree_task(self) -> str | None:
+        """Returns the id of the task in whose folder the command was started, if any."""
+        inside = self.repo.worktree
+        if inside is None or self.repo.git_dir == self.repo.common_dir:
+            return None
+        return self.places.task_of(inside)
+
+    def resolve(self, spelling: str | None) -> str:
+        """Returns the six-digit id meant; `.` and nothing mean the task of this place."""
+        if spelling is not None and spelling.strip() != ".":
+            return parse_id(spelling)
+        from_env = self.environ.get("GITTASKS_TASK")
+        if from_env:
+            return parse_id(from_env)
+        task = self.tree_task
+        if task is None:
+            raise UsageFault(
+                "No task is named, and this is not the worktree of a task.",
+                "Give an id such as 42.",
+            )
+        return task
+
+    def here(self) -> str | None:
+        """Returns the id of the task of this place, None where there is none."""
+        from_env = self.environ.get("GITTASKS_TASK")
+        return parse_id(from_env) if from_env else self.tree_task
+
+    def task(self, task_id: str) -> Task:
+        """Returns a task at the tip; raises UnknownTask, or NoLedger before `init`."""
+        found = self.ledger.graph().get(task_id)
+        if found is None:
+            raise UnknownTask(
+                f"There is no task {task_id}.", "Run `git tasks list --all` to see them.", task_id
+            )
+        return found
+
+    def speaker(self, verb: str, task_id: str | None = None, *, claiming: bool = False) -> Speaker:
+        """Returns who speaks for a verb about a task; `claiming` takes the state's owner."""
+        from gittasks.domain import machine, speaker  # noqa: PLC0415  # a read may not need it
+
+        claim_secret = self.options.claim or self.environ.get("GITTASKS_CLAIM")
+        claim = records.claim_of(claim_secret) if claim_secret else None
+        own = records.with_claim(self.state_dir, claim) if claim else None
+        sources = speaker.Sources(
+            flag_actor=self.options.actor,
+            flag_role=self.options.role,
+            env_actor=self.environ.get("GITTASKS_AGENT"),
+            env_role=self.environ.get("GITTASKS_ROLE"),
+            claim=claim,
+            claim_role=own.role if own else None,  # type: ignore[arg-type]  # a record holds a role
+            user_name=self.config.get("user.name"),
+            login=_login(),
+            in_tree=self.tree_task is not None,
+        )
+
+        def record(actor: str) -> Held | None:
+            found = records.find(self.state_dir, actor, task=task_id) if task_id else None
+            return speaker.Held(found.role, found.claim) if found else None  # type: ignore[arg-type]  # a record holds a role
+
+        owner = None
+        if task_id is not None and (claiming or claim):
+            task = self.ledger.graph().get(task_id)
+            owner = machine.STAGE[task.state].role if task else None
+        return speaker.speaker_of(verb, sources, record, owner)
+
+    def facts(self, speaker: Speaker) -> Facts:
+        """Returns what every decision needs to know beside the request."""
+        from gittasks.domain.requests import Facts  # noqa: PLC0415  # only writes decide
+
+        return Facts(
+            now=self.clock(),
+            host=self.host,
+            speaker=speaker,
+            rejection_limit=self.settings.rejection_limit,
+            check_failure_limit=self.settings.check_failure_limit,
+            history=self.ledger.history,
+        )
+
+    # From a request to the ledger.
+
+    def apply(
+        self,
+        requests: Request | Callable[[Graph], Iterable[Request]],
+        speaker: Speaker,
+        *,
+        also: Sequence[refs.Change] = (),
+    ) -> Appended:
+        """Decides on the fresh graph and appends; whoever loses a race decides again.
+
+        Requests that depend on the graph are given as a function, which is then asked each time.
+        """
+        from gittasks.domain.decide import decide_all  # noqa: PLC0415  # only writes decide
+
+        self.recover()
+        facts = self.facts(speaker)
+
+        def events(graph: Graph) -> Sequence[Event]:
+            wanted = requests(graph) if callable(requests) else (requests,)
+            return decide_all(graph, wanted, facts)
+
+        return self.ledger.append(events, also=also)
+
+    def recover(self) -> None:
+        """Finishes or undoes what a crash left of a landing; costs nothing where none did."""
+        if not _is_empty(os.path.join(self.state_dir, "landing")):
+            from gittasks.workflow.land import recover_landings  # noqa: PLC0415  # rarely needed
+
+            recover_landings(self)
+
+    def outcome(self, task_id: str, appended: Appended, **extra: Any) -> Outcome:
+        """Returns what an append did to one task, for the surfaces to tell."""
+        task = self.task(task_id)
+        own = [n for n, event in enumerate(appended.events) if event.task == task_id]
+        unblocked = tuple(
+            event.task for event in appended.events if event.kind == "unblock" and event.task
+        )
+        notes = tuple(extra.pop("notes", ()))
+        if not own:
+            return Outcome(task, "none", task.state, task.state, None, (), False, notes, extra)
+        first = appended.events[own[0]]
+        last = appended.events[own[-1]]
+        return Outcome(
+            task=task,
+            kind=last.kind,
+            source=first.source,
+            target=last.target,
+            commit=appended.commits[own[-1]],
+            unblocked=unblocked,
+            changed=True,
+            notes=notes,
+            extra=extra,
+        )
+
+    def require_ledger(self) -> None:
+        """Raises NoLedger where `init` has not been run."""
+        if not self.ledger.exists:
+            raise NoLedger("There is no ledger in this repository yet.", "Run `git tasks init`.")
+
+
+def _keep_new(path: str, text: str) -> None:
+    """Writes a file that must not exist yet; whoever was first stays."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    beside = f"{path}.{os.getpid()}"
+    with open(beside, "w", encoding="ascii") as file:
+        file.write(text + "\n")
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(beside)
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        return not os.listdir(folder)
+    except OSError:
+        return True
+
+
+def _login() -> str:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if os.environ.get(name):
+            return os.environ[name]
+    import pwd  # noqa: PLC0415  # only a machine without these variables pays for it
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return "unknown"
+
+
+def _mail_name(name: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in ".-_") else "-" for c in name)
+    return kept.strip("-.") or "unknown"
+
+
+__all__ = ["DEFAULT_BRANCH", "Options", "Outcome", "Project", "layout"]

@@ -1,0 +1,168 @@
+"""Submit: finish a stage; for the manager, dispatch, close or land.
+
+Which of these it is follows from the task's state. At WORK the checks run right afterwards, as
+the checker, unless a runner will do it or the caller asks otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gittasks.domain import assignment, dependencies, machine
+from gittasks.domain.decide import decide
+from gittasks.domain.errors import GuardBroken, UsageFault
+from gittasks.domain.requests import Submit
+from gittasks.workflow import dispatch, outbox
+from gittasks.workflow.project import Outcome
+
+if TYPE_CHECKING:
+    from gittasks.domain.requests import Speaker
+    from gittasks.domain.task import State, Task
+    from gittasks.workflow.project import Project
+
+
+def submit(
+    project: Project,
+    spelling: str | None,
+    *,
+    enter: str | None = None,
+    close: bool = False,
+    text: bytes | None = None,
+    no_change: bool = False,
+    dry_run: bool = False,
+    check: bool = True,
+) -> Outcome:
+    """Finishes what the task's state asks of the speaker; raises a refusal that names the way out.
+
+    `text` is the own section for an author and a remark for anybody else.
+    """
+    task_id = project.resolve(spelling)
+    task = project.task(task_id)
+    speaker = project.speaker("submit", task_id)
+    if task.state == "MANAGER_REVIEW" and speaker.role == "manager" and not (close or enter):
+        from gittasks.workflow import land  # noqa: PLC0415  # only the last submit lands
+
+        return land.land(project, task_id, remark=_remark(text), dry_run=dry_run)
+    request = _request(project, task, speaker, _entry(enter), text)
+    request = request._replace(close=close, no_change=no_change)
+    if dry_run:
+        return _foreseen(project, task, request, speaker)
+    if outbox.folder_of(project):
+        return _left(project, request, speaker)
+    dispatch.require_no_landing(project, task_id)
+    appended = project.apply(request, speaker)
+    dispatch.forget_claim(project, speaker, task_id)
+    notes = _named_aborted(project, task)
+    if check and any(event.target == "CHECK" for event in appended.events):
+        return _checked(project, task_id, project.outcome(task_id, appended, notes=notes))
+    return project.outcome(task_id, appended, notes=notes)
+
+
+def _entry(enter: str | None) -> State | None:
+    if enter is None:
+        return None
+    if enter.lower() not in machine.ENTRIES:
+        raise UsageFault(
+            f"There is no entry {enter!r}.", f"Give one of {', '.join(machine.ENTRIES)}."
+        )
+    return machine.ENTRIES[enter.lower()]
+
+
+def _remark(text: bytes | None) -> str | None:
+    return text.decode("utf-8", "replace").strip() or None if text else None
+
+
+def _request(
+    project: Project, task: Task, speaker: Speaker, enter: State | None, text: bytes | None
+) -> Submit:
+    """Returns the request with the facts that the task's stage needs."""
+    stage = machine.STAGE[task.state]
+    request = Submit(task.id, enter=enter)
+    if stage.heading is None:
+        request = request._replace(remark=_remark(text))
+    if task.state in ("NEW", "BLOCKED"):
+        return request._replace(has_commits=dispatch.has_own_commits(project, task))
+    if not dispatch.holds(task, speaker):
+        return request
+    record = dispatch.own_record(project, speaker, task)
+    body, checks = dispatch.assignment_of(project, task, record)
+    unchanged = record is None or body == project.ledger.graph().body(task.id)
+    section = _section(project, task, record, text) if unchanged else None
+    return request._replace(
+        section=section,
+        guard=dispatch.guard_of(project, task, record),
+        body_dispatched=body,
+        checks_dispatched=checks,
+    )
+
+
+def _section(
+    project: Project,
+    task: Task,
+    record: dispatch.records.ClaimRecord | None,
+    text: bytes | None,
+) -> bytes | None:
+    """Returns the author's section, or repairs a changed assignment and refuses."""
+    heading = machine.STAGE[task.state].heading
+    live = None
+    if record is not None and record.assignment:
+        live = dispatch.read_file(project.places.assignment(task.id))
+    if record is None or live is None:
+        return assignment.chosen_section(heading, text, None) if heading else None
+    reading = assignment.read_back(dispatch.given_in(record), live)
+    if reading.repaired is not None:
+        dispatch.write_file(project.places.assignment(task.id), reading.repaired)
+        kept = f" What you wrote under {heading} is kept." if heading else ""
+        raise GuardBroken(
+            "modified-assignment",
+            f"The assignment of {task.id} was changed above your own part; it is restored.{kept}",
+            "Write only at the end of ASSIGNMENT.md, and submit again.",
+            task.id,
+        )
+    return assignment.chosen_section(heading, text, reading.section) if heading else None
+
+
+def _foreseen(project: Project, task: Task, request: Submit, speaker: Speaker) -> Outcome:
+    events = decide(project.ledger.graph(), request, project.facts(speaker))
+    target = events[0].target if events else task.state
+    unblocked = tuple(e.task for e in events if e.kind == "unblock" and e.task)
+    return Outcome(
+        task,
+        "submit" if events else "none",
+        task.state,
+        target,
+        unblocked=unblocked,
+        changed=False,
+        extra={"dry_run": True},
+    )
+
+
+def _left(project: Project, request: Submit, speaker: Speaker) -> Outcome:
+    section = (request.section or b"").decode("utf-8", "surrogateescape")
+    return outbox.leave(
+        project,
+        request,
+        speaker,
+        "submit",
+        text=section or request.remark or "",
+        tip=request.guard.tip if request.guard else None,
+        no_change=request.no_change,
+    )
+
+
+def _named_aborted(project: Project, task: Task) -> list[str]:
+    lost = dependencies.aborted_dependencies(project.ledger.graph(), task.depends_on)
+    return [f"{other} was aborted; {task.id} waits for it until you remove it." for other in lost]
+
+
+def _checked(project: Project, task_id: str, submitted: Outcome) -> Outcome:
+    """Runs the task's checks as the checker and returns the whole step."""
+    from gittasks.workflow.check import record_check  # noqa: PLC0415  # only a worker's submit
+
+    checked = record_check(project, task_id)
+    return checked._replace(
+        source=submitted.source,
+        commit=submitted.commit,
+        notes=(*submitted.notes, *checked.notes),
+        changed=True,
+    )
