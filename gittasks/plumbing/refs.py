@@ -83,13 +83,15 @@ def head(repo: Repository, at: str | None = None) -> Head:
     """Returns where HEAD stands, here or in the worktree `at`; works on an unborn branch."""
     done = repo.git("rev-parse", "HEAD", "--symbolic-full-name", "HEAD", "--", check=False, at=at)
     lines = os.fsdecode(done.stdout).split("\n")
-    if not done.status and len(lines) > 2:
+    if not done.status and (lines[1] == "HEAD" or lines[1].startswith("refs/")):
         return Head(None if lines[1] == "HEAD" else lines[1], lines[0])
-    # Unborn, or broken: only the name can be told.
+    # Unborn, broken, or ambiguous beside another ref of that name.
+    oid = repo.git("rev-parse", "--verify", "-q", "HEAD", check=False, at=at)
     found = repo.git("symbolic-ref", "-q", "HEAD", check=False, at=at)
     if found.status not in (0, 1):
         raise _failure(("symbolic-ref", "HEAD"), found)
-    return Head(os.fsdecode(found.stdout).removesuffix("\n") or None, None)
+    branch, commit = (os.fsdecode(one.stdout).removesuffix("\n") or None for one in (found, oid))
+    return Head(branch, commit)
 
 
 def compare_and_swap(
