@@ -106,9 +106,7 @@ def assignment_of(
     return body + b"\0", record.checks
 
 
-def hand_out_again(
-    project: Project, task: Task, body: bytes, record: records.ClaimRecord
-) -> None:
+def hand_out_again(project: Project, task: Task, body: bytes, record: records.ClaimRecord) -> None:
     """Rewrites ASSIGNMENT.md from a changed body, keeping what stands under the own heading."""
     path = project.places.assignment(task.id)
     live = read_file(path)

@@ -30,9 +30,7 @@ def folder_of(project: Project) -> str | None:
     return project.environ.get("GITTASKS_OUTBOX") or None
 
 
-def leave(
-    project: Project, request: Request, speaker: Speaker, verb: str, **entry: Any
-) -> Outcome:
+def leave(project: Project, request: Request, speaker: Speaker, verb: str, **entry: Any) -> Outcome:
     """Validates a request on the present graph and leaves it in the outbox; refuses as usual."""
     folder = folder_of(project)
     assert folder is not None

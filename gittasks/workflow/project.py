@@ -167,6 +167,13 @@ class Project:
         """Returns what the names of work branches begin with."""
         return self.config.get("gittasks.branchPrefix", "task/") or "task/"
 
+    @property
+    def lease(self) -> int:
+        """Returns how many seconds a claim lasts that is taken at the command line."""
+        from gittasks.domain.config import parse_duration  # noqa: PLC0415  # only claims need it
+
+        return parse_duration(self.settings.lease)
+
     def identity(self) -> tuple[str, str]:
         """Returns name and mail of whoever runs git here; a mail is made up where none is set."""
         name = self.environ.get("GIT_COMMITTER_NAME") or self.config.get("user.name") or _login()
@@ -259,22 +266,24 @@ class Project:
     def apply(
         self,
         requests: Request | Callable[[Graph], Iterable[Request]],
-        speaker: Speaker,
+        speaker: Speaker | Callable[[], Speaker],
         *,
-        also: Sequence[refs.Change] = (),
+        also: Sequence[refs.Change] | Callable[[], Sequence[refs.Change]] = (),
     ) -> Appended:
         """Decides on the fresh graph and appends; whoever loses a race decides again.
 
-        Requests that depend on the graph are given as a function, which is then asked each time.
+        Requests that depend on the graph are given as a function, which is then asked each time;
+        so is a speaker whose role the task decides, after the requests.
         """
         from gittasks.domain.decide import decide_all  # noqa: PLC0415  # only writes decide
 
         self.recover()
-        facts = self.facts(speaker)
 
         def events(graph: Graph) -> Sequence[Event]:
             wanted = requests(graph) if callable(requests) else (requests,)
-            return decide_all(graph, wanted, facts)
+            return decide_all(
+                graph, wanted, self.facts(speaker() if callable(speaker) else speaker)
+            )
 
         return self.ledger.append(events, also=also)
 

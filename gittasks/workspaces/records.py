@@ -38,6 +38,7 @@ class ClaimRecord(NamedTuple):
     heading: str = ""
     offset: int = 0
     body_oid: str = ""
+    checks: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
     user_status: tuple[tuple[str, str], ...] = ()
     process: Process | None = None
@@ -187,6 +188,7 @@ def _claim(data: dict[str, Any]) -> ClaimRecord:
         data["snapshot"] = Snapshot(
             seen["branch"], seen["head"], seen["tip"], tuple(seen["status"])
         )
+    data["checks"] = tuple(data.get("checks", ()))
     data["user_status"] = tuple((path, content) for path, content in data.get("user_status", ()))
     data["process"] = _process(data.get("process"))
     return ClaimRecord(**data)

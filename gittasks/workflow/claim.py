@@ -1,0 +1,282 @@
+"""Claim, start and release: who works on what, and where.
+
+A claim is one ledger event and, in the same ref transaction, the task's branch. Only when it
+counts are the worktree and the assignment made. The record with the secret is written before the
+event is published, so that a crash in between leaves the holder able to go on.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from gittasks.domain import assignment, machine
+from gittasks.domain.errors import NothingFound, Taken
+from gittasks.domain.events import FeedbackGiven, Held
+from gittasks.domain.requests import Claim, Release
+from gittasks.domain.task_graph import draft_of
+from gittasks.workflow import dispatch
+from gittasks.workflow.project import Outcome
+from gittasks.workspaces import branch as branches
+from gittasks.workspaces import guard, records, worktree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gittasks.domain.requests import Request, Speaker
+    from gittasks.domain.task import Role, Task
+    from gittasks.domain.task_graph import Graph
+    from gittasks.plumbing.refs import Change
+    from gittasks.workflow.project import Project
+
+TRIED = 20
+"""How many heads of the queue a `--next` looks at before it says that there is none."""
+
+
+def claim(
+    project: Project,
+    spelling: str | None = None,
+    *,
+    take_next: bool = False,
+    with_tree: bool = True,
+) -> Outcome:
+    """Takes a task, the one named or the next in the queue, and prepares where it is worked on.
+
+    The outcome's extra has `claim_secret`, `tree` and `assignment`; a task that this actor
+    already holds in this clone keeps its claim and gets a lost worktree back.
+    """
+    attempt = _Attempt(project, None if take_next else project.resolve(spelling))
+    if attempt.task_id is not None:
+        held = _already(project, project.task(attempt.task_id), attempt.speaker)
+        if held is not None:
+            return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
+    try:
+        appended = project.apply(attempt.requests, lambda: attempt.speaker, also=attempt.changes)
+    except BaseException:
+        attempt.abandon()
+        raise
+    record = attempt.record
+    assert record is not None
+    _forget_others(project, record)
+    commit = appended.commits[-1]
+    return _prepared(project, record, with_tree=with_tree, changed=True, commit=commit)
+
+
+def start(project: Project, spelling: str | None = None) -> Outcome:
+    """Takes a task and makes its worktree; without an id outside a tree, the next in the queue."""
+    if spelling is None and project.here() is None:
+        return claim(project, take_next=True)
+    return claim(project, spelling)
+
+
+def release(
+    project: Project, spelling: str | None, reason: str | None = None, *, force: bool = False
+) -> Outcome:
+    """Gives a task back unfinished; with `force` the manager takes it from whoever holds it."""
+    task_id = project.resolve(spelling)
+    project.task(task_id)
+    speaker = project.speaker("abort" if force else "release", task_id)
+    request = Release(task_id, reason, "forced" if force else "released")
+    appended = project.apply(request, speaker)
+    if not force:
+        dispatch.forget_claim(project, speaker, task_id)
+    return project.outcome(task_id, appended)
+
+
+class _Attempt:
+    """One attempt to take a task; decided again, on the fresh graph, whenever a race is lost."""
+
+    def __init__(self, project: Project, task_id: str | None) -> None:
+        self.project = project
+        self.task_id = task_id
+        self.speaker = project.speaker("claim", task_id, claiming=True)
+        self.secret, self.claim = records.new_secret()
+        self.record: records.ClaimRecord | None = None
+        self.change: Change | None = None
+        if task_id is None and self.speaker.role == "manager":
+            self.speaker = self.speaker._replace(role=None)
+
+    def requests(self, graph: Graph) -> Iterable[Request]:
+        """Returns the claim of the task named, or of the first in the queue that can be taken."""
+        task = self._chosen(graph)
+        self.abandon()
+        project = self.project
+        _require_no_former_agent(project, task)
+        if self.task_id is None:
+            # The queue decides the role: whoever takes the task speaks as the owner of its state.
+            self.speaker = self.speaker._replace(role=machine.STAGE[task.state].role)
+        if task.claim is None and machine.STAGE[task.state].claimable:
+            planned = branches.plan_branch(
+                project.repo, project.ledger.reader, task, project.base, project.branch_prefix
+            )
+            self.change = planned.change
+            name, base, tip = planned.name, planned.base, planned.tip
+        else:
+            self.change = None
+            name, base, tip = task.branch or "", task.base or "", task.dispatched or ""
+        now = project.clock()
+        self.record = records.ClaimRecord(
+            claim=self.claim,
+            secret=self.secret,
+            task=task.id,
+            uid=task.uid,
+            actor=self.speaker.actor,
+            role=self.speaker.role or "",
+            state=task.state,
+            at=now,
+        )
+        records.write(project.state_dir, self.record)
+        return (Claim(task.id, self.claim, now + project.lease, name, base, tip),)
+
+    def changes(self) -> Sequence[Change]:
+        """Returns the move of the task's branch that goes with the claim."""
+        return () if self.change is None else (self.change,)
+
+    def abandon(self) -> None:
+        """Forgets the record of an attempt that did not succeed."""
+        if self.record is not None:
+            records.drop(self.project.state_dir, self.record.claim)
+            self.record = None
+
+    def _chosen(self, graph: Graph) -> Task:
+        if self.task_id is not None:
+            task = graph.get(self.task_id)
+            assert task is not None
+            return task
+        roles = (self.speaker.role,) if self.speaker.role else None
+        for row in self.project.ledger.ready(roles, TRIED, self.speaker.actor):
+            task = graph.get(row.id)
+            if task is not None and machine.queue_rank(task):
+                return task
+        wanted = f"the {self.speaker.role}" if self.speaker.role else "anybody"
+        raise NothingFound(
+            f"No task is ready for {wanted}.", "Run `git tasks ready` to see the whole queue."
+        )
+
+
+def _already(project: Project, task: Task, speaker: Speaker) -> records.ClaimRecord | None:
+    """Returns the record of the claim that this actor holds in this clone already."""
+    if task.claim is None:
+        return None
+    record = records.with_claim(project.state_dir, task.claim)
+    if record is None or record.actor != speaker.actor or record.uid != task.uid:
+        return None
+    return record
+
+
+def _require_no_former_agent(project: Project, task: Task) -> None:
+    """Refuses a claim while the agent of a former claim still runs in the task's tree."""
+    for record in records.all(project.state_dir):
+        if record.uid == task.uid and record.claim != task.claim and record.process:
+            if records.is_alive(record.process):
+                raise Taken(
+                    f"The agent {record.actor} of a former claim on {task.id} still runs "
+                    f"(process {record.process[0]}).",
+                    f"Stop it first: kill {record.process[0]}.",
+                    task.id,
+                )
+
+
+def _forget_others(project: Project, new: records.ClaimRecord) -> None:
+    """Drops this actor's stale records of the task: it has claimed it again."""
+    for record in records.all(project.state_dir):
+        same = record.uid == new.uid and record.actor == new.actor
+        if same and record.claim != new.claim:
+            records.drop(project.state_dir, record.claim)
+
+
+def _prepared(
+    project: Project,
+    record: records.ClaimRecord,
+    *,
+    with_tree: bool,
+    changed: bool,
+    commit: str | None,
+) -> Outcome:
+    """Makes or restores worktree and assignment of a claim that counts, and tells where."""
+    task = project.task(record.task)
+    extra: dict[str, Any] = {"claim_secret": record.secret, "tree": None, "assignment": None}
+    notes: list[str] = []
+    if with_tree:
+        record = _with_place(project, task, record)
+        extra["tree"] = record.tree
+        extra["assignment"] = project.places.assignment(task.id)
+    return Outcome(
+        task,
+        "claim" if changed else "none",
+        task.state,
+        task.state,
+        commit,
+        (),
+        changed,
+        tuple(notes),
+        extra,
+    )
+
+
+def _with_place(project: Project, task: Task, record: records.ClaimRecord) -> records.ClaimRecord:
+    assert task.branch is not None
+    first = record.snapshot is None
+    tree = worktree.ensure(
+        project.repo,
+        project.places,
+        task.id,
+        task.branch,
+        fresh=first,
+        now=project.clock(),
+    )
+    path = project.places.assignment(task.id)
+    if not first and os.path.exists(path):
+        return record
+    body = project.ledger.graph().body(task.id)
+    given = assignment.dispatch(body, machine.STAGE[task.state])
+    _set_aside(path)
+    dispatch.write_file(path, given.text)
+    _write_draft(project, task)
+    record = dispatch.with_assignment(project, record, given, body)._replace(
+        tree=tree, checks=task.checks, role=_role(task)
+    )
+    if first:
+        record = record._replace(
+            snapshot=worktree.snapshot(project.repo, tree, task.branch),
+            user_status=guard.user_status(project.repo),
+        )
+    records.write(project.state_dir, record)
+    return record
+
+
+def _role(task: Task) -> Role:
+    role = machine.STAGE[task.state].role
+    assert role is not None
+    return role
+
+
+def _set_aside(path: str) -> None:
+    """Keeps an assignment that an earlier holder left behind."""
+    if os.path.exists(path):
+        os.replace(path, path.removesuffix(".md") + ".previous.md")
+
+
+def _write_draft(project: Project, task: Task) -> None:
+    """Gives the author the section that a review or a hold took out of the document."""
+    path = project.places.draft(task.id)
+    draft = _former_draft(project, task)
+    if draft is not None:
+        dispatch.write_file(path, draft)
+    elif os.path.exists(path):
+        os.unlink(path)
+
+
+def _former_draft(project: Project, task: Task) -> bytes | None:
+    if task.state not in ("DESIGN", "PLAN"):
+        return None
+    for event in project.ledger.history(task.id):
+        if event.kind == "submit" and event.source == task.state:
+            return None
+        left = isinstance(event.change, FeedbackGiven | Held)
+        if left and event.source in machine.DRAFTED and event.revision:
+            if machine.STAGE[event.source].back != task.state:
+                return None
+            found, body = project.ledger.document(event.revision)
+            return draft_of(found.draft, body).lstrip(b"\n") if found.draft else None
+    return None
