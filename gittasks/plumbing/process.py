@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # POSIX fixes these numbers; `import signal` would bring `enum` with it.
 _SIGKILL = 9
 _SIGPIPE = 13
+_SIGTERM = 15
+
+# How long a process that is stopped may take to remove its lock files.
+_GRACE = 0.3
 
 _CHUNK = 1 << 16
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
@@ -140,11 +144,15 @@ class Child:
         return GitError(self._argv, status, self._error.decode("utf-8", "replace"))
 
     def kill(self) -> None:
-        """Kills the process group if the process still runs, and frees what it used."""
+        """Stops the process group if the process still runs, and frees what it used."""
         self._close_stdin()
         self._close_output()
         if self.status is None:
-            _kill_group(self.pid)
+            # git removes its lock files when it is asked to end, and cannot when it is forced.
+            _signal_group(self.pid, _SIGTERM)
+            _await_end(self.pid, _GRACE)
+            # The leader is not reaped yet, so the group cannot be somebody else's by now.
+            _signal_group(self.pid, _SIGKILL)
             self._note(os.waitpid(self.pid, 0)[1])
         if self._pidfd >= 0:
             os.close(self._pidfd)
@@ -324,11 +332,21 @@ def _pidfd(pid: int) -> int:
         return -1
 
 
-def _kill_group(pid: int) -> None:
+def _signal_group(pid: int, number: int) -> None:
     try:
-        os.killpg(pid, _SIGKILL)
+        os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
         try:
-            os.kill(pid, _SIGKILL)
+            os.kill(pid, number)
         except ProcessLookupError:
             pass
+
+
+def _await_end(pid: int, seconds: float) -> None:
+    """Waits for a child to end, without taking its status away."""
+    waitid = getattr(os, "waitid", None)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if waitid is not None and waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+        time.sleep(0.005)

@@ -11,6 +11,8 @@ import pytest
 
 from gittasks.plumbing.errors import GitError, GitTimeout
 from gittasks.plumbing.process import Child, Completed, run
+from gittasks.plumbing.repository import GIT
+from tests.support.git import git, make_repository
 
 SH = "/bin/sh"
 ENV = {"PATH": os.defpath}
@@ -87,6 +89,19 @@ def test_a_process_that_closed_its_outputs_is_still_bounded() -> None:
 def test_a_process_that_ignores_the_polite_signal_is_killed() -> None:
     with pytest.raises(GitTimeout):
         _sh("trap '' TERM INT HUP; sleep 60", timeout=0.3)
+
+
+def test_git_takes_its_lock_files_along_when_its_time_is_over(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "r")
+    hook = folder / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho $1 >>'{tmp_path}/called'; sleep 60\n", encoding="utf-8")
+    hook.chmod(0o755)
+    head = git(folder, "rev-parse", "HEAD")
+    command = [GIT, "-C", str(folder), "update-ref", "refs/heads/new", head]
+    with pytest.raises(GitTimeout):
+        run(command, env=dict(os.environ), timeout=1)
+    assert ((tmp_path / "called").exists(), [*folder.rglob("*.lock")]) == (True, [])
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end at once")
@@ -177,14 +192,14 @@ def test_a_conversation_partner_that_says_nothing_is_stopped() -> None:
     child = Child([SH, "-c", "sleep 60"], env=ENV, timeout=0.3)
     with pytest.raises(GitTimeout):
         child.read_line()
-    assert child.status == -9
+    assert child.status == -15
 
 
 def test_a_conversation_partner_that_reads_nothing_is_stopped() -> None:
     child = Child([SH, "-c", "sleep 60"], env=ENV, timeout=0.3)
     with pytest.raises(GitTimeout):
         child.write(b"x" * 1_000_000)
-    assert child.status == -9
+    assert child.status == -15
 
 
 def test_a_conversation_that_breaks_off_tells_the_last_words() -> None:
