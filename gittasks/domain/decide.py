@@ -63,7 +63,8 @@ from gittasks.domain.requests import (
     Submit,
 )
 from gittasks.domain.task import Draft
-from gittasks.domain.task_graph import Graph, Overlay, evolve, gap, next_id, timestamp
+from gittasks.domain.task_graph import Graph, Overlay, evolve, gap, next_id
+from gittasks.domain.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

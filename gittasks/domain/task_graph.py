@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from gittasks.domain.errors import Corrupt
@@ -29,6 +28,7 @@ from gittasks.domain.events import (
 )
 from gittasks.domain.ids import LAST_ID, task_id
 from gittasks.domain.task import Draft, Findings, Task
+from gittasks.domain.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -192,11 +192,6 @@ def next_id(graph: Graph) -> str:
     if number > LAST_ID:
         raise Corrupt(f"The ledger has used up all ids up to {LAST_ID}.")
     return task_id(number)
-
-
-def timestamp(seconds: int) -> str:
-    """Returns seconds since 1970 as RFC 3339 UTC, for example 2026-11-30T17:17:12Z."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _moved(task: Task, event: Event) -> Task:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gittasks.domain.decide import decide_all
 from gittasks.domain.errors import Refused
-from gittasks.domain.task_graph import timestamp
+from gittasks.domain.times import timestamp
 from gittasks.workflow.project import Outcome
 
 if TYPE_CHECKING:
