@@ -129,17 +129,22 @@ class Session:
         for note in outcome.notes:
             self.out.say(note)
         if self.out.json:
-            from gittasks.domain.frontmatter import task_dict
-
-            data = task_dict(outcome.task)
-            data["from"] = outcome.source
-            data["to"] = outcome.target
-            data["commit"] = outcome.commit
-            data["unblocked"] = list(outcome.unblocked)
-            self.out.envelope("task", {**data, **outcome.extra}, outcome.commit or self.ledger)
+            self.out.envelope("task", verb_data(outcome), outcome.commit or self.ledger)
             return
         for line in plain or _told(outcome):
             self.out.line(line)
+
+
+def verb_data(outcome: Outcome) -> dict[str, Any]:
+    """Returns the JSON of what a verb did: the task object, the step, and what the verb adds."""
+    from gittasks.domain.frontmatter import task_dict
+
+    data = task_dict(outcome.task)
+    data["from"] = outcome.source
+    data["to"] = outcome.target
+    data["commit"] = outcome.commit
+    data["unblocked"] = list(outcome.unblocked)
+    return {**data, **outcome.extra}
 
 
 def _told(outcome: Outcome) -> tuple[str, ...]:

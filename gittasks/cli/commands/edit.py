@@ -1,0 +1,43 @@
+"""`git tasks edit`: changes a task by options, or in the editor."""
+
+from __future__ import annotations
+
+import click
+
+from gittasks.cli import frame, texts
+
+
+@frame.command("edit")
+@click.argument("task", required=False)
+@click.option("--title", metavar="TEXT", help="the new title")
+@click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="lists as JSON")
+@click.option("--unset", multiple=True, metavar="NAME", help="empty a field")
+@click.option("-m", "messages", multiple=True, metavar="TEXT", help="the new body")
+@click.option("-F", "file", metavar="FILE", help="read the new body from FILE, - is stdin")
+@click.option("--force", is_flag=True, help="also while somebody holds the task")
+def command(
+    session: frame.Session,
+    task: str | None,
+    title: str | None,
+    assignments: tuple[str, ...],
+    unset: tuple[str, ...],
+    messages: tuple[str, ...],
+    file: str | None,
+    force: bool,
+) -> None:
+    """Change a task; without options in the editor of git.
+
+    Fields: title, labels, priority, assignee, checks, depends_on, and x-ANYTHING of your own.
+    """
+    from gittasks.workflow import edit
+
+    body = texts.given(session, messages, file)
+    if title is None and not assignments and not unset and body is None:
+        texts.require_editor("Use options, such as --title, --set or -F.")
+        outcome = edit.in_editor(session.project, task, force=force)
+    else:
+        outcome = edit.edit(
+            session.project, task, title=title, assignments=assignments, unset=unset, body=body,
+            force=force,
+        )  # fmt: skip
+    session.outcome(outcome)

@@ -1,0 +1,47 @@
+"""`git tasks submit`: finishes the stage a task is in."""
+
+from __future__ import annotations
+
+import click
+
+from gittasks.cli import frame, texts
+
+
+@frame.command("submit")
+@click.argument("task", required=False)
+@click.option("--enter", type=click.Choice(("design", "plan", "work")), help="where NEW goes")
+@click.option("--close", is_flag=True, help="close a parent whose children delivered")
+@click.option("-m", "messages", multiple=True, metavar="TEXT", help="your section, or a remark")
+@click.option("-F", "file", metavar="FILE", help="read it from FILE, - is stdin")
+@click.option("--no-change", is_flag=True, help="redo without a new commit; the notes say why")
+@click.option("--no-check", is_flag=True, help="leave the checks to `git tasks check --record`")
+@click.option("-n", "--dry-run", is_flag=True, help="say what would happen")
+def command(
+    session: frame.Session,
+    task: str | None,
+    enter: str | None,
+    close: bool,
+    messages: tuple[str, ...],
+    file: str | None,
+    no_change: bool,
+    no_check: bool,
+    dry_run: bool,
+) -> None:
+    """Finish the stage; as the manager dispatch a NEW task, or land one at MANAGER_REVIEW.
+
+    At WORK the task's checks run right afterwards.
+    """
+    from gittasks.workflow.submit import submit
+
+    session.outcome(
+        submit(
+            session.project,
+            task,
+            enter=enter,
+            close=close,
+            text=texts.given(session, messages, file),
+            no_change=no_change,
+            dry_run=dry_run,
+            check=not no_check,
+        )
+    )
