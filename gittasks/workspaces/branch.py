@@ -1,0 +1,131 @@
+"""The branch of a task: named once, moved to the present base until it has commits of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain.errors import Refused
+from gittasks.plumbing import refs, worktrees
+from gittasks.plumbing.errors import RefMoved
+from gittasks.plumbing.refs import Change
+
+if TYPE_CHECKING:
+    from gittasks.domain.task import Task
+    from gittasks.plumbing.objects import Reader
+    from gittasks.plumbing.repository import Repository
+
+PREFIX = "task/"
+HEADS = "refs/heads/"
+LOCK_REASON = "git tasks "
+"""How the reason begins that our worktrees are locked with; the id of the task follows."""
+
+
+class Branch(NamedTuple):
+    """Where a task's branch is to stand for a claim; `change` takes it there.
+
+    `base` is where its own commits begin, `behind` tells whether the base has moved on since.
+    """
+
+    name: str
+    tip: str
+    base: str
+    behind: bool = False
+    change: Change | None = None
+
+    @property
+    def ref(self) -> str:
+        """Returns the full name."""
+        return HEADS + self.name
+
+
+def plan_branch(
+    repo: Repository, reader: Reader, task: Task, base: str, prefix: str = PREFIX
+) -> Branch:
+    """Returns where the branch of a task has to stand for a claim, without moving it.
+
+    `base` is a full ref name or a commit. The caller moves `change` together with the ledger, so
+    that the loser of a race moves nothing. A branch with commits of its own stays where it is.
+    """
+    tip = _commit(reader, base)
+    if tip is None:
+        raise Refused(
+            f"The base {base.removeprefix(HEADS)} has no commit yet.",
+            "Commit something first.",
+            task.id,
+        )
+    if task.branch is None:
+        return _minted(reader, task, tip, prefix)
+    now = _commit(reader, HEADS + task.branch)
+    if now is None:
+        return _brought_back(repo, reader, task, task.branch, tip)
+    return _placed(repo, task, task.branch, now, tip)
+
+
+def _minted(reader: Reader, task: Task, base: str, prefix: str) -> Branch:
+    """Names a new branch; one that stands there already is somebody else's."""
+    names = (f"{prefix}{task.id}", f"{prefix}{task.id}-{task.uid[:4]}")
+    above = names[0].rpartition("/")[0]
+    taken = reader.many([HEADS + name for name in (*names, above) if name])
+    if above and taken.pop() is not None:
+        raise Refused(
+            f"A branch {above} stands in the way of {names[0]}.",
+            f"Rename it: git branch -m {above} NAME.",
+            task.id,
+        )
+    for name, found in zip(names, taken, strict=True):
+        if found is None:
+            return Branch(name, base, base, change=Change(HEADS + name, base, None))
+    raise Refused(
+        f"The branches {names[0]} and {names[1]} both exist and are not of this task.",
+        f"Rename one of them: git branch -m {names[1]} NAME.",
+        task.id,
+    )
+
+
+def _brought_back(repo: Repository, reader: Reader, task: Task, name: str, base: str) -> Branch:
+    """Makes a branch that is gone again, at the last commit the ledger knows of it."""
+    for known in (task.submitted_tip, task.dispatched):
+        if known and _commit(reader, known) is not None:
+            found = _placed(repo, task, name, known, base)
+            return found._replace(change=Change(HEADS + name, found.tip, None))
+    return Branch(name, base, base, change=Change(HEADS + name, base, None))
+
+
+def _placed(repo: Repository, task: Task, name: str, now: str, base: str) -> Branch:
+    from gittasks.plumbing import merging
+
+    if now == base:
+        return Branch(name, now, base)
+    fork = merging.merge_base(repo, base, now) or base
+    # A tip that was submitted stays also when somebody has merged it by hand: it was reviewed.
+    if fork != now or now == task.submitted_tip or _is_elsewhere(repo, HEADS + name):
+        return Branch(name, now, fork, behind=fork != base)
+    return Branch(name, base, base, change=Change(HEADS + name, base, now))
+
+
+def _is_elsewhere(repo: Repository, ref: str) -> bool:
+    """Tells whether a person has the branch checked out in a tree that is not ours."""
+    return any(
+        one.branch == ref and not (one.locked or "").startswith(LOCK_REASON)
+        for one in worktrees.list(repo)
+    )
+
+
+def _commit(reader: Reader, name: str) -> str | None:
+    found = reader.get(name)
+    return found.oid if found is not None and found.kind == "commit" else None
+
+
+def delete_branch(repo: Repository, name: str, tip: str) -> str | None:
+    """Deletes a branch that stands at `tip`; returns why it stays where it cannot go."""
+    ref = HEADS + name
+    for one in worktrees.list(repo):
+        if one.branch == ref:
+            return f"The branch {name} stays: it is checked out in {one.path}."
+    try:
+        refs.compare_and_swap(repo, ref, None, tip, "gittasks: the task is closed")
+    except RefMoved as error:
+        if error.actual is None:
+            return None
+        return f"The branch {name} stays: it has moved to {error.actual[:12]}."
+    return None

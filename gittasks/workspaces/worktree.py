@@ -1,0 +1,464 @@
+"""The worktree a task's branch is checked out in: made, verified, restored, taken away.
+
+Everything that changes worktrees happens under one lock of the clone; a tree is handed out only
+when it is whole, and goes only after what nobody committed has been put aside.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain.errors import Busy, GittasksError, Refused
+from gittasks.domain.requests import Snapshot
+from gittasks.plumbing import refs, worktrees
+from gittasks.plumbing.errors import GitError, LockTimeout, NotARepository
+from gittasks.plumbing.locks import FileLock
+from gittasks.workspaces import leftovers
+from gittasks.workspaces.branch import HEADS, LOCK_REASON
+from gittasks.workspaces.leftovers import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gittasks.plumbing.repository import Repository
+    from gittasks.workspaces.places import Places
+
+_INITIALIZING = "initializing"
+_SETUP_LIMIT = 1800.0
+_ABANDONED = 10.0
+"""For how many seconds something half made may still be in the making."""
+
+
+class Tree(NamedTuple):
+    """A worktree of a task as it stands on this host; `problem` is None for a sound one."""
+
+    task: str
+    path: str
+    branch: str | None
+    head: str | None
+    problem: str | None = None
+
+
+class Ready(NamedTuple):
+    """A tree that can be worked in: whether it was made now, and what was put aside for it."""
+
+    path: str
+    made: bool
+    kept: Kept = Kept()
+
+
+class Removed(NamedTuple):
+    """What became of a tree: whether there was one, and where leftover work was put."""
+
+    existed: bool
+    kept: Kept = Kept()
+
+
+def ensure(
+    repo: Repository,
+    places: Places,
+    task: str,
+    branch: str,
+    *,
+    fresh: bool = True,
+    lock_timeout: float = 30,
+    now: int = 0,
+) -> Ready:
+    """Returns a whole tree of the task on its branch, made or restored if need be.
+
+    With `fresh` the tree is for a new holder: one that stands elsewhere than on the branch, or in
+    the middle of a merge or rebase, is put aside and made anew. Without, the holder's own state
+    is left as it is.
+    """
+    path = places.tree(task)
+    kept = Kept()
+    with locked(places, lock_timeout):
+        made = not _is_usable(repo, path, HEADS + branch, fresh=fresh)
+        if made:
+            kept = _make(repo, places, task, branch, now)
+        else:
+            _catch_up(repo, path, HEADS + branch)
+    if made:
+        _copy_files(repo, path)
+    _set_up(repo, places, task, new=made)
+    return Ready(path, made, kept)
+
+
+def locked(places: Places, timeout: float) -> _Locked:
+    """Returns the lock around everything that changes the worktrees of this clone."""
+    return _Locked(FileLock(places.worktree_lock(), timeout, "lock for worktrees"))
+
+
+class _Locked:
+    """A file lock whose time-out is told the way commands tell it."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: FileLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.acquire()
+        except LockTimeout as error:
+            raise Busy(str(error), "Try again in a moment.") from None
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _is_usable(repo: Repository, path: str, ref: str, *, fresh: bool) -> bool:
+    """Tells whether a tree is registered, whole and, for a new holder, on its branch."""
+    git_dir = _git_dir(repo, path)
+    if git_dir is None or _half_made(git_dir):
+        return False
+    if not fresh:
+        return True
+    return _head_of(git_dir) == ref and worktrees.in_progress(git_dir) is None
+
+
+def _git_dir(repo: Repository, path: str) -> str | None:
+    """Returns the git directory of a registered tree of this repository, None of anything else."""
+    try:
+        git_dir = worktrees.git_dir_of(repo, path)
+    except (NotARepository, OSError):
+        return None
+    home = os.path.join(repo.common_dir, "worktrees")
+    if os.path.dirname(git_dir) != home or not os.path.isdir(git_dir):
+        return None
+    return git_dir
+
+
+def _half_made(git_dir: str) -> bool:
+    """Tells whether making the tree was interrupted; its files would all count as deleted."""
+    return _text(os.path.join(git_dir, "locked")) == _INITIALIZING or not os.path.exists(
+        os.path.join(git_dir, "index")
+    )
+
+
+def _head_of(git_dir: str) -> str | None:
+    return (_text(os.path.join(git_dir, "HEAD")) or "").removeprefix("ref: ") or None
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read()).strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _make(repo: Repository, places: Places, task: str, branch: str, now: int) -> Kept:
+    path = places.tree(task)
+    kept = _clear(repo, places, task, now)
+    os.makedirs(places.folder(task), exist_ok=True)
+    try:
+        worktrees.add(repo, path, HEADS + branch, lock_reason=LOCK_REASON + task)
+    except GitError as error:
+        raise _not_made(repo, branch, path, error, task) from None
+    return kept
+
+
+def _not_made(
+    repo: Repository, branch: str, path: str, error: GitError, task: str
+) -> GittasksError:
+    for one in worktrees.list(repo):
+        if one.branch == HEADS + branch and one.path != path:
+            return Refused(
+                f"The branch {branch} is checked out in {one.path}.",
+                f"Check another branch out there: git -C {one.path} switch --detach.",
+                task,
+            )
+    return GittasksError(
+        f"The worktree {path} cannot be made: {error}",
+        "Run `git tasks worktree repair` when the cause is gone.",
+        task,
+    )
+
+
+def _clear(repo: Repository, places: Places, task: str, now: int) -> Kept:
+    """Frees the place of a tree: what is broken goes, what is foreign stays and is refused."""
+    path = places.tree(task)
+    if _git_dir(repo, path) is not None or _reconnect(repo, path):
+        git_dir = _git_dir(repo, path)
+        whole = git_dir is not None and not _half_made(git_dir)
+        kept = leftovers.keep(repo, places, task, now) if whole else Kept()
+        _force_away(repo, path, git_dir)
+        return kept
+    for registered in _registrations(repo, path):
+        # The folder is gone, or only its .git; other trees that are gone keep their registration.
+        _remove_folder(registered)
+    if not os.path.lexists(path) or (os.path.isdir(path) and not os.listdir(path)):
+        return Kept()
+    if _names_our_worktree(repo, path):
+        return Kept(leftovers.set_aside(places, task, now))
+    raise Refused(
+        f"The folder {path} exists and is not a worktree of this repository.",
+        f"Move it away: mv {path} {path}.old.",
+        task,
+    )
+
+
+def _reconnect(repo: Repository, path: str) -> bool:
+    """Connects a tree again whose repository was moved; tells whether it is one now."""
+    if not _names_our_worktree(repo, path):
+        return False
+    try:
+        worktrees.repair(repo, (path,))
+    except GitError:
+        # What it belonged to is gone for good.
+        return False
+    return _git_dir(repo, path) is not None
+
+
+def _names_our_worktree(repo: Repository, path: str) -> bool:
+    """Tells whether a `.git` file points at a worktree of this repository, even a lost one."""
+    target = (_text(os.path.join(path, ".git")) or "").removeprefix("gitdir: ")
+    folder, name = os.path.split(os.path.join(path, target))
+    if not target or os.path.basename(folder) != "worktrees":
+        return False
+    if os.path.realpath(folder) == os.path.join(repo.common_dir, "worktrees"):
+        return True
+    # The repository was moved, so that what the file names is nowhere.
+    moved = os.path.join(repo.common_dir, "worktrees", name)
+    return not os.path.exists(folder) and os.path.isdir(moved)
+
+
+def _registrations(repo: Repository, path: str) -> Iterator[str]:
+    """Yields every git directory that is registered for a path."""
+    home = os.path.join(repo.common_dir, "worktrees")
+    wanted = os.path.realpath(os.path.join(path, ".git"))
+    for name in sorted(os.listdir(home)) if os.path.isdir(home) else ():
+        registered = _text(os.path.join(home, name, "gitdir"))
+        # Since 2.48 git can write it relative to where it stands.
+        if registered and os.path.realpath(os.path.join(home, name, registered)) == wanted:
+            yield os.path.join(home, name)
+
+
+def _force_away(repo: Repository, path: str, git_dir: str | None) -> None:
+    try:
+        worktrees.remove(repo, path, force=True)
+    except GitError:
+        # git does not remove every half-made one.
+        if git_dir is not None:
+            _remove_folder(git_dir)
+        _remove_folder(path)
+
+
+def _catch_up(repo: Repository, path: str, ref: str) -> None:
+    """Takes a tree along whose branch a claim has moved to the present base under it."""
+    moves = refs.reflog(repo, ref)
+    if not moves or moves[0].old == repo.null_oid or not _is_our_move(moves[0].message):
+        return
+    old, new = moves[0].old, moves[0].new
+    done = repo.git("diff-index", "--cached", "--quiet", new, "--", at=path, check=False)
+    if done.status != 1:
+        return
+    index = repo.text("write-tree", at=path, check=False)
+    if index and index == repo.text("rev-parse", "--verify", "-q", f"{old}^{{tree}}", check=False):
+        from gittasks.plumbing import merging
+
+        merging.read_tree_update(repo, path, old, new, dry_run=False)
+
+
+def _is_our_move(message: str) -> bool:
+    """Tells a move of ours from what somebody did in the tree, by its line in the reflog."""
+    theirs = ("commit", "reset", "checkout", "rebase", "merge", "cherry-pick", "revert", "pull")
+    return not message.startswith(theirs)
+
+
+def _copy_files(repo: Repository, path: str) -> None:
+    """Copies what the tree needs and git does not carry, such as `.env`, from the checkout."""
+    patterns = repo.config.get_all("gittasks.copyFiles")
+    if not patterns:
+        return
+    import glob
+    import shutil
+
+    from gittasks.workspaces.places import checkout_of
+
+    source = checkout_of(repo)
+    if source is None:
+        return
+    for pattern in patterns:
+        for name in sorted(glob.glob(pattern, root_dir=source, recursive=True)):
+            there, here = os.path.join(source, name), os.path.join(path, name)
+            parts = name.split(os.sep)
+            if os.path.isabs(name) or ".." in parts or ".git" in parts or os.path.lexists(here):
+                continue
+            os.makedirs(os.path.dirname(here), exist_ok=True)
+            if os.path.isdir(there) and not os.path.islink(there):
+                shutil.copytree(there, here, symlinks=True)
+            else:
+                shutil.copy2(there, here, follow_symlinks=False)
+
+
+def _set_up(repo: Repository, places: Places, task: str, *, new: bool) -> None:
+    """Runs the clone's own set-up command in a new tree, and again until it has succeeded."""
+    command = repo.config.get("gittasks.setupCommand")
+    pending = os.path.join(places.folder(task), ".setup-pending")
+    if not command or not (new or os.path.exists(pending)):
+        return
+    from gittasks.workspaces import checks
+
+    with open(pending, "wb"):
+        pass
+    done = checks.run_one(
+        command,
+        places.tree(task),
+        os.path.join(places.state, "setup", f"{task}.log"),
+        limit=repo.config.get_seconds("gittasks.setupTimeout", _SETUP_LIMIT),
+    )
+    assert done is not None
+    if done.has_failed:
+        raise GittasksError(
+            f"The set-up command `{checks.printable(command)}` failed in {places.tree(task)}: "
+            f"{done.words}.\n{done.tail}".rstrip(),
+            f"Look at {done.log}, correct gittasks.setupCommand and start the task again.",
+            task,
+        )
+    os.unlink(pending)
+
+
+def snapshot(repo: Repository, path: str, branch: str) -> Snapshot:
+    """Returns what a tree looks like now, asked with one process where it is on its branch."""
+    done = repo.git(
+        *("-c", "status.showUntrackedFiles=all", "status", "--porcelain=v2", "--branch", "-z"),
+        *("--untracked-files=all", "--no-renames", "--ignore-submodules=none", "--no-ahead-behind"),
+        at=path,
+    )
+    head = on = None
+    lines = []
+    for row in os.fsdecode(done.stdout).split("\0"):
+        if row.startswith("# branch.oid "):
+            head = row.removeprefix("# branch.oid ")
+        elif row.startswith("# branch.head "):
+            on = row.removeprefix("# branch.head ")
+        elif row and not row.startswith("#"):
+            lines.append(_status_line(row))
+    head = None if head == "(initial)" else head
+    on = None if on == "(detached)" else on
+    tip = head if on == branch else refs.read(repo, HEADS + branch)
+    return Snapshot(on, head, tip, tuple(sorted(lines)))
+
+
+def _status_line(row: str) -> str:
+    kind, rest = row[0], row[2:]
+    if kind in "?!":
+        return f"{kind * 2} {rest}"
+    fields = rest.split(" ", 9 if kind == "u" else 7)
+    return f"{fields[0].replace('.', ' ')} {fields[-1]}"
+
+
+def list_trees(repo: Repository, places: Places) -> tuple[Tree, ...]:
+    """Returns the trees of tasks on this host, sound or not."""
+    registered = {one.path: one for one in worktrees.list(repo)}
+    names = set()
+    if os.path.isdir(places.root):
+        names = {name for name in os.listdir(places.root) if os.path.lexists(places.tree(name))}
+    names |= {task for path in registered if (task := places.task_of(path)) is not None}
+    found = []
+    for name in sorted(names):
+        path = places.tree(name)
+        one = registered.get(os.path.realpath(path)) or registered.get(path)
+        problem = _problem(repo, path, is_registered=one is not None)
+        branch = one.branch.removeprefix(HEADS) if one and one.branch else None
+        found.append(Tree(name, path, branch, one.head if one else None, problem))
+    return tuple(found)
+
+
+def _problem(repo: Repository, path: str, *, is_registered: bool) -> str | None:
+    if not os.path.lexists(path):
+        return "its folder is gone"
+    git_dir = _git_dir(repo, path)
+    if git_dir is None:
+        return "it is not connected" if is_registered else "it is no worktree of this repository"
+    return "it was left half made" if _half_made(git_dir) else None
+
+
+def repair(repo: Repository, places: Places, *, lock_timeout: float = 30) -> tuple[str, ...]:
+    """Connects moved trees again and removes half-made ones; returns what was done."""
+    done = []
+    with locked(places, lock_timeout):
+        for tree in list_trees(repo, places):
+            if tree.problem is None:
+                continue
+            git_dir = _git_dir(repo, tree.path)
+            if git_dir is not None:
+                _force_away(repo, tree.path, git_dir)
+                done.append(f"Removed the half-made worktree {tree.path}.")
+            elif os.path.lexists(tree.path) and _reconnect(repo, tree.path):
+                done.append(f"Connected the worktree {tree.path} again.")
+        for registered in _abandoned(repo):
+            _remove_folder(registered)
+            done.append(f"Removed the registration {registered}, which was never finished.")
+    return tuple(done)
+
+
+def _abandoned(repo: Repository) -> Iterator[str]:
+    """Yields registrations that were interrupted before they said where their tree is."""
+    import time
+
+    home = os.path.join(repo.common_dir, "worktrees")
+    for name in sorted(os.listdir(home)) if os.path.isdir(home) else ():
+        folder = os.path.join(home, name)
+        unnamed = _text(os.path.join(folder, "gitdir")) is None
+        if unnamed and _text(os.path.join(folder, "locked")) == _INITIALIZING:
+            age = time.time() - os.stat(folder).st_mtime  # noqa: TID251 - the age of a file
+            if age > _ABANDONED:
+                yield folder
+
+
+def remove(
+    repo: Repository,
+    places: Places,
+    task: str,
+    *,
+    now: int = 0,
+    lock_timeout: float = 30,
+    assignment_sent: str | None = None,
+) -> Removed:
+    """Takes the tree of a task away; what nobody committed, ignored files included, is kept.
+
+    `assignment_sent` is the text ASSIGNMENT.md was dispatched with, where what its author wrote
+    since may be nowhere else; without, the file is taken as submitted.
+    """
+    with locked(places, lock_timeout):
+        path = places.tree(task)
+        git_dir = _git_dir(repo, path)
+        kept = Kept()
+        if git_dir is not None and not _half_made(git_dir):
+            kept = leftovers.keep(repo, places, task, now)
+        folder = leftovers.keep_assignment(places, task, assignment_sent, kept.folder, now)
+        if git_dir is not None:
+            _force_away(repo, path, git_dir)
+        else:
+            for registered in _registrations(repo, path):
+                _remove_folder(registered)
+        _remove_own_files(places, task)
+    return Removed(git_dir is not None, kept._replace(folder=folder))
+
+
+def _remove_own_files(places: Places, task: str) -> None:
+    for path in (
+        places.assignment(task),
+        places.draft(task),
+        os.path.join(places.folder(task), ".setup-pending"),
+    ):
+        try:
+            os.unlink(path)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+    for folder in (places.folder(task), places.root):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            # Something else stands in it.
+            return
+
+
+def _remove_folder(path: str) -> None:
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
