@@ -85,6 +85,12 @@ def ensure(
     return Ready(path, made, kept)
 
 
+def is_whole(repo: Repository, path: str) -> bool:
+    """Tells whether a tree of this repository stands there and is not half made."""
+    git_dir = _git_dir(repo, path)
+    return git_dir is not None and not _half_made(git_dir)
+
+
 def locked(places: Places, timeout: float) -> _Locked:
     """Returns the lock around everything that changes the worktrees of this clone."""
     return _Locked(FileLock(places.worktree_lock(), timeout, "lock for worktrees"))
@@ -182,8 +188,9 @@ def _clear(repo: Repository, places: Places, task: str, now: int) -> Kept:
     path = places.tree(task)
     if _git_dir(repo, path) is not None or _reconnect(repo, path):
         git_dir = _git_dir(repo, path)
-        whole = git_dir is not None and not _half_made(git_dir)
-        kept = leftovers.keep(repo, places, task, now) if whole else Kept()
+        kept = Kept()
+        if is_whole(repo, path):
+            kept = leftovers.keep(repo, places, task, now)
         _force_away(repo, path, git_dir)
         return kept
     for registered in _registrations(repo, path):
@@ -428,7 +435,7 @@ def remove(
         path = places.tree(task)
         git_dir = _git_dir(repo, path)
         kept = Kept()
-        if git_dir is not None and not _half_made(git_dir):
+        if is_whole(repo, path):
             kept = leftovers.keep(repo, places, task, now)
         folder = leftovers.keep_assignment(places, task, assignment_sent, kept.folder, now)
         if git_dir is not None:
