@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import WrongRole
+from gittasks.workflow.queries import snapshot_of
 from gittasks.workspaces.trust import Approval, Trust
 
 if TYPE_CHECKING:
@@ -54,14 +55,12 @@ def approvals(project: Project) -> tuple[Approval, ...]:
 
 def waiting(project: Project) -> list[Waiting]:
     """Returns the open tasks with commands that nobody here has approved."""
-    trust, graph = trust_of(project), project.ledger.graph()
+    trust = trust_of(project)
     found = []
-    for number in range(1, graph.last_id() + 1):
-        task = graph.get(f"{number:06d}")
-        if task is not None and task.is_open and task.checks:
-            commands = trust.untrusted(task.checks)
-            if commands:
-                found.append(Waiting(task.id, commands))
+    for task in snapshot_of(project).all_tasks(include_closed=False):
+        commands = trust.untrusted(task.checks)
+        if commands:
+            found.append(Waiting(task.id, commands))
     return found
 
 

@@ -1,0 +1,29 @@
+"""`git tasks init`: creates the ledger."""
+
+from __future__ import annotations
+
+import click
+
+from gittasks.cli import frame
+
+
+@frame.command("init")
+@click.option("--base", metavar="BRANCH", help="the branch that tasks land on")
+@click.option("--branch", metavar="NAME", help="the name of the ledger's branch; gittasks")
+def command(session: frame.Session, base: str | None, branch: str | None) -> None:
+    """Create the ledger in this repository; say what was not touched."""
+    from gittasks.workflow.init import init
+
+    begun = init(session.project, base=base, branch=branch)
+    if session.answer("init", begun._asdict()):
+        return
+    out = session.out
+    if begun.created:
+        out.line(f"Created the ledger on the branch {begun.branch}.")
+    else:
+        out.line(f"Already initialised: the ledger is the branch {begun.branch}; nothing to do.")
+    out.line(f"Tasks land on {begun.base}.")
+    out.line(f"Worktrees of tasks stand in {begun.worktrees}.")
+    if begun.created:
+        out.line("Not touched: your files, index, current branch, hooks and settings.")
+        out.line('Next: git tasks new "What has to be done"')

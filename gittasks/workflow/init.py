@@ -1,0 +1,138 @@
+"""Creates the ledger of a repository; nothing else in it is touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain import config
+from gittasks.domain.errors import Refused, UsageFault, WrongRole
+from gittasks.domain.fields import is_branch, shown
+from gittasks.plumbing import refs
+
+if TYPE_CHECKING:
+    from gittasks.workflow.project import Project
+
+HEADS = "refs/heads/"
+
+
+class Begun(NamedTuple):
+    """Where everything is after `init`: short names of branches, the folder of the trees."""
+
+    created: bool
+    branch: str
+    base: str
+    worktrees: str
+    commit: str | None
+
+
+def init(project: Project, *, base: str | None = None, branch: str | None = None) -> Begun:
+    """Creates the ledger, or tells that it is there; refuses before anything is written."""
+    speaker = project.speaker("init")
+    if speaker.role != "manager":
+        raise WrongRole(
+            "Only the person at this machine may create a ledger.",
+            "Run `git tasks whoami` to see why you are somebody else.",
+        )
+    if project.ledger.exists:
+        return _already(project, base, branch)
+    ledger = HEADS + (project.branch.removeprefix(HEADS) if branch is None else _name(branch))
+    _require_room(project, ledger)
+    settings = config.Project(base=_base(project, base, ledger))
+    # Asked before anything is written: a folder inside of the checkout is refused.
+    worktrees = project.worktree_root
+    if ledger != project.branch:
+        project.use_branch(ledger.removeprefix(HEADS))
+    commit = project.ledger.create(settings, speaker.actor)
+    return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit)
+
+
+def _already(project: Project, base: str | None, branch: str | None) -> Begun:
+    here = project.branch.removeprefix(HEADS)
+    if branch is not None and _name(branch) != here:
+        raise Refused(
+            f"The ledger of this repository is the branch {here} already.",
+            f"Go on with it, or look at it with `git log {here} --`.",
+        )
+    if base is not None and _name(base) != project.settings.base:
+        raise Refused(
+            f"The ledger is there already, with the base {project.settings.base}.",
+            f"Run `git tasks config base {base}` to change it.",
+        )
+    return Begun(False, here, project.settings.base, project.worktree_root, None)
+
+
+def _name(text: str) -> str:
+    name = text.removeprefix(HEADS)
+    bad = ("..", "~", "^", ":", "?", "*", "[", "\\", "@{", "//")
+    if (
+        not is_branch(name)
+        or any(part in name for part in bad)
+        or name[-1] in "./"
+        or name[0] == "/"
+        or any(part.startswith(".") or part.endswith(".lock") for part in name.split("/"))
+        or name in ("@", "HEAD")
+    ):
+        raise UsageFault(f"{shown(text)} cannot name a branch.", "Choose another name.")
+    return name
+
+
+def _require_room(project: Project, ledger: str) -> None:
+    """Refuses while a branch, tag or folder of refs stands where our refs have to be."""
+    name = ledger.removeprefix(HEADS)
+    taken = refs.list(project.repo, "refs/")
+    trees = HEADS + project.branch_prefix.rstrip("/")
+    for ref in taken:
+        stands = ref.partition("/")[2]
+        if ref == ledger:
+            raise _in_the_way(f"There is a branch {name} already, and it is no ledger")
+        if ref == f"refs/tags/{name}":
+            raise _in_the_way(f"The tag {name} would make the name of the ledger ambiguous")
+        if ref.startswith(ledger + "/"):
+            raise _in_the_way(f"The branch {stands.partition('/')[2]} leaves no room for {name}")
+        if ledger.startswith(ref + "/"):
+            raise _in_the_way(f"The branch {ref.removeprefix(HEADS)} leaves no room for {name}")
+        if ref == trees or trees.startswith(ref + "/"):
+            raise _in_the_way(
+                f"The branch {ref.removeprefix(HEADS)} leaves no room for the branches of tasks"
+            )
+
+
+def _in_the_way(sentence: str) -> Refused:
+    return Refused(
+        f"{sentence}; nothing was written.", "Rename it, or choose another name with --branch."
+    )
+
+
+def _base(project: Project, wanted: str | None, ledger: str) -> str:
+    """Returns the branch that tasks land on: the one named, the remote's, the current one."""
+    head = refs.head(project.repo)
+    current = head.branch.removeprefix(HEADS) if head.branch else None
+    base = _name(wanted) if wanted is not None else _remote_base(project) or current
+    if base is None:
+        raise UsageFault(
+            "No branch is checked out here, so it is not clear where tasks shall land.",
+            "Name the branch with --base.",
+        )
+    if HEADS + base == ledger:
+        raise UsageFault(
+            f"The ledger itself cannot be the base: {base}.", "Name another branch with --base."
+        )
+    if base != current and refs.read(project.repo, HEADS + base) is None:
+        raise UsageFault(f"There is no branch {base} here.", "Name another one with --base.")
+    return base
+
+
+def _remote_base(project: Project) -> str | None:
+    """Returns the branch that HEAD of the remote means, where this clone has it too."""
+    names = [
+        key.split(".", 1)[1].removesuffix(".url")
+        for key in project.config.names()
+        if key.startswith("remote.") and key.endswith(".url")
+    ]
+    remote = "origin" if "origin" in names else names[0] if len(names) == 1 else None
+    if remote is None:
+        return None
+    prefix = f"refs/remotes/{remote}/"
+    found = project.repo.text("symbolic-ref", "-q", prefix + "HEAD", check=False)
+    name = found.removeprefix(prefix) if found.startswith(prefix) else None
+    return name if name and refs.read(project.repo, HEADS + name) else None
