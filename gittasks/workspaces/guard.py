@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.requests import GuardReport
-from gittasks.plumbing import merging, worktrees
+from gittasks.plumbing import merging, objects, worktrees
 from gittasks.plumbing.errors import GitError
 from gittasks.workspaces import worktree
 from gittasks.workspaces.branch import HEADS
@@ -14,9 +14,7 @@ from gittasks.workspaces.places import checkout_of
 
 if TYPE_CHECKING:
     from gittasks.domain.task import Task
-    from gittasks.plumbing.objects import Reader
     from gittasks.plumbing.repository import Repository
-    from gittasks.workspaces.places import Places
     from gittasks.workspaces.records import ClaimRecord
 
 _HASHED_BYTES = 1 << 20
@@ -32,19 +30,24 @@ class _Own(NamedTuple):
 
 def report(
     repo: Repository,
-    reader: Reader,
-    places: Places,
     task: Task,
     record: ClaimRecord | None,
     base: str,
+    *,
+    reader: objects.Reader | None = None,
 ) -> GuardReport:
-    """Returns what the branch and the tree of a task look like now, against a base commit."""
+    """Returns what the branch and the tree of a task look like now, against a base commit.
+
+    The tree is the one that the record of the claim names; without it only the branch counts.
+    """
+    if reader is None:
+        with objects.Reader(repo) as opened:
+            return report(repo, task, record, base, reader=opened)
     branch = task.branch
     tip = _oid(reader, HEADS + branch) if branch else None
-    path = places.tree(task.id)
     now = None
-    if branch and worktree.is_whole(repo, path):
-        now = worktree.snapshot(repo, path, branch)
+    if branch and record is not None and record.tree and worktree.is_whole(repo, record.tree):
+        now = worktree.snapshot(repo, record.tree, branch)
         tip = now.tip
     dispatched = record.snapshot if record else None
     if tip is None:
@@ -124,7 +127,7 @@ def _descends(repo: Repository, dispatched: str | None, tip: str, own: _Own) -> 
         return False
 
 
-def _differs(repo: Repository, reader: Reader, tip: str, base: str, own: _Own) -> bool:
+def _differs(repo: Repository, reader: objects.Reader, tip: str, base: str, own: _Own) -> bool:
     """Tells whether the branch changes anything since it left the base."""
     if not own.commits:
         return False
@@ -139,6 +142,6 @@ def _is_odd(task: Task, facts: GuardReport) -> bool:
     return facts.now != facts.dispatched
 
 
-def _oid(reader: Reader, name: str) -> str | None:
+def _oid(reader: objects.Reader, name: str) -> str | None:
     found = reader.get(name)
     return None if found is None else found.oid

@@ -27,6 +27,16 @@ class Kept(NamedTuple):
     folder: str | None = None
     ref: str | None = None
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Returns what a person has to be told."""
+        found = []
+        if self.folder:
+            found.append(f"What nobody had committed is kept in {self.folder}.")
+        if self.ref:
+            found.append(f"Commits of no branch are kept at {self.ref}.")
+        return tuple(found)
+
 
 def keep(repo: Repository, places: Places, task: str, now: int) -> Kept:
     """Puts what is not committed in a tree aside; only changed tracked files stay in it too."""

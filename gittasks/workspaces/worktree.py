@@ -40,14 +40,6 @@ class Tree(NamedTuple):
     problem: str | None = None
 
 
-class Ready(NamedTuple):
-    """A tree that can be worked in: whether it was made now, and what was put aside for it."""
-
-    path: str
-    made: bool
-    kept: Kept = Kept()
-
-
 class Removed(NamedTuple):
     """What became of a tree: whether there was one, and where leftover work was put."""
 
@@ -64,25 +56,27 @@ def ensure(
     fresh: bool = True,
     lock_timeout: float = 30,
     now: int = 0,
-) -> Ready:
-    """Returns a whole tree of the task on its branch, made or restored if need be.
+    notes: list[str] | None = None,
+) -> str:
+    """Returns the path of a whole tree of the task on its branch, made or restored if need be.
 
     With `fresh` the tree is for a new holder: one that stands elsewhere than on the branch, or in
     the middle of a merge or rebase, is put aside and made anew. Without, the holder's own state
-    is left as it is.
+    is left as it is. `notes` gets a sentence for everything that was put aside.
     """
     path = places.tree(task)
-    kept = Kept()
     with locked(places, lock_timeout):
         made = not _is_usable(repo, path, HEADS + branch, fresh=fresh)
         if made:
             kept = _make(repo, places, task, branch, now)
+            if notes is not None:
+                notes += kept.sentences
         else:
             _catch_up(repo, path, HEADS + branch)
     if made:
         _copy_files(repo, path)
     _set_up(repo, places, task, new=made)
-    return Ready(path, made, kept)
+    return path
 
 
 def is_whole(repo: Repository, path: str) -> bool:
@@ -345,8 +339,8 @@ def snapshot(repo: Repository, path: str, branch: str) -> Snapshot:
         elif row and not row.startswith("#"):
             lines.append(_status_line(row))
     head = None if head == "(initial)" else head
-    on = None if on == "(detached)" else on
-    tip = head if on == branch else refs.read(repo, HEADS + branch)
+    on = None if on in (None, "(detached)") else HEADS + on
+    tip = head if on == HEADS + branch else refs.read(repo, HEADS + branch)
     return Snapshot(on, head, tip, tuple(sorted(lines)))
 
 

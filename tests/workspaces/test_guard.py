@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gittasks.domain.requests import GuardReport, Snapshot
 from gittasks.domain.task import Task
-from gittasks.plumbing.objects import Reader
 from gittasks.workspaces import guard, worktree
 from gittasks.workspaces.records import ClaimRecord
 from tests.workspaces.conftest import Clone
@@ -16,6 +15,7 @@ def record(clone: Clone) -> ClaimRecord:
     """Returns what the claim of the task has recorded at dispatch."""
     return ClaimRecord(
         claim="c" * 32, secret="s", task="000042", uid="abcd1234", actor="pi-1", role="worker",
+        tree=str(clone.tree()),
         snapshot=worktree.snapshot(clone.repo, str(clone.tree()), BRANCH),
         user_status=guard.user_status(clone.repo),
     )  # fmt: skip
@@ -23,8 +23,7 @@ def record(clone: Clone) -> ClaimRecord:
 
 def report(clone: Clone, task: Task, claim: ClaimRecord | None) -> GuardReport:
     base = clone.git("rev-parse", "master")
-    with Reader(clone.repo) as reader:
-        return guard.report(clone.repo, reader, clone.places, task, claim, base)
+    return guard.report(clone.repo, task, claim, base)
 
 
 def test_nothing_done_is_told_as_it_is(clone: Clone, task: Task) -> None:
@@ -41,7 +40,7 @@ def test_committed_work_is_counted_against_the_present_base(clone: Clone, task: 
     clone.commit(clone.tree(), a="work\n")
     tip = clone.commit(clone.tree(), a="more work\n")
     clone.commit(clone.folder, b="two\n")
-    now = Snapshot(BRANCH, tip, tip, ())
+    now = Snapshot(f"refs/heads/{BRANCH}", tip, tip, ())
     assert report(clone, claimed, claim) == GuardReport(
         tip, now, claim.snapshot, commits=2, differs=True
     )
@@ -87,8 +86,9 @@ def test_a_dispatched_commit_that_is_gone_counts_as_rewritten(clone: Clone, task
 def test_without_a_tree_only_the_branch_is_told(clone: Clone, task: Task) -> None:
     claimed = clone.start(task)
     tip = clone.commit(clone.tree(), a="work\n")
+    claim = record(clone)._replace(snapshot=None)
     worktree.remove(clone.repo, clone.places, "000042")
-    assert report(clone, claimed, None) == GuardReport(tip, commits=1, differs=True)
+    assert report(clone, claimed, claim) == GuardReport(tip, commits=1, differs=True)
 
 
 def test_a_branch_that_is_gone_has_no_tip(clone: Clone, task: Task) -> None:
@@ -104,7 +104,7 @@ def test_uncommitted_and_switched_is_told(clone: Clone, task: Task) -> None:
     head = clone.commit(clone.tree(), a="work\n")
     (clone.tree() / "app.txt").write_text("changed\n")
     found = report(clone, claimed, claim).now
-    assert found == Snapshot("mine", head, claimed.dispatched, (" M app.txt",))
+    assert found == Snapshot("refs/heads/mine", head, claimed.dispatched, (" M app.txt",))
 
 
 def test_what_was_changed_in_the_users_own_checkout_is_named(clone: Clone, task: Task) -> None:
@@ -127,4 +127,4 @@ def test_work_that_is_in_order_needs_no_look_at_the_users_checkout(
     (clone.folder / "app.txt").write_text("the user goes on\n")
     before = clone.repo.calls
     assert report(clone, claimed, claim).user_changes == ()
-    assert clone.repo.calls - before <= 4
+    assert clone.repo.calls - before <= 5

@@ -22,8 +22,19 @@ BRANCH = "task/000042"
 STAMP = "20231114T221320Z"
 
 
-def ensure(clone: Clone, *, fresh: bool = True) -> worktree.Ready:
-    return worktree.ensure(clone.repo, clone.places, "000042", BRANCH, fresh=fresh, now=NOW)
+def ensure(clone: Clone, *, fresh: bool = True) -> list[str]:
+    """Makes sure of the tree and returns what was said about it."""
+    notes: list[str] = []
+    path = worktree.ensure(
+        clone.repo, clone.places, "000042", BRANCH, fresh=fresh, now=NOW, notes=notes
+    )
+    assert path == str(clone.tree())
+    return notes
+
+
+def inode(clone: Clone) -> int:
+    """Returns what tells a tree from one that was made anew in its place."""
+    return (clone.folder / ".git" / "worktrees" / "tree").stat().st_ino
 
 
 def listed(clone: Clone) -> list[str]:
@@ -57,7 +68,8 @@ def test_a_tree_tracks_nothing(clone: Clone, task: Task) -> None:
 def test_a_sound_tree_is_handed_out_as_it_is(clone: Clone, task: Task) -> None:
     clone.start(task)
     (clone.tree() / "app.txt").write_text("in the middle of it\n")
-    assert ensure(clone) == worktree.Ready(str(clone.tree()), made=False)
+    before = inode(clone)
+    assert (ensure(clone), inode(clone)) == ([], before)
     assert (clone.tree() / "app.txt").read_text() == "in the middle of it\n"
 
 
@@ -68,8 +80,8 @@ def test_a_tree_deleted_by_hand_comes_back_with_its_commits(clone: Clone, task: 
     clone.git("worktree", "add", "-q", "--detach", str(other))
     shutil.rmtree(other)
     shutil.rmtree(clone.tree())
-    ready = ensure(clone)
-    assert (ready.made, files_in(clone.tree())["a.txt"]) == (True, "work\n")
+    ensure(clone)
+    assert files_in(clone.tree())["a.txt"] == "work\n"
     # Exactly once, and the other one that is missing keeps its registration.
     registered = sorted(line.split()[1] for line in listed(clone))
     assert registered == [str(clone.tree()), str(other)]
@@ -79,9 +91,9 @@ def test_a_tree_whose_registration_is_lost_is_moved_aside(clone: Clone, task: Ta
     clone.start(task)
     (clone.tree() / "new.txt").write_text("mine\n")
     shutil.rmtree(clone.folder / ".git" / "worktrees")
-    ready = ensure(clone)
+    notes = ensure(clone)
     kept = f"{clone.places.folder('000042')}/tree-kept-{STAMP}-1"
-    assert ready == worktree.Ready(str(clone.tree()), made=True, kept=Kept(kept))
+    assert notes == [f"What nobody had committed is kept in {kept}."]
     assert Path(kept, "new.txt").read_text() == "mine\n"
     assert clone.git("status", "--porcelain", at=clone.tree()) == ""
 
@@ -109,7 +121,8 @@ def test_the_worktree_of_another_repository_in_the_place_is_refused(
 def test_an_empty_folder_in_the_place_is_no_obstacle(clone: Clone, task: Task) -> None:
     clone.claim(task)
     clone.tree().mkdir(parents=True)
-    assert ensure(clone).made
+    ensure(clone)
+    assert files_in(clone.tree())["app.txt"] == "one\n"
 
 
 def test_a_tree_that_was_left_half_made_is_made_anew(clone: Clone, task: Task) -> None:
@@ -118,7 +131,7 @@ def test_a_tree_that_was_left_half_made_is_made_anew(clone: Clone, task: Task) -
     (admin / "locked").write_text("initializing")
     (admin / "index.lock").touch()
     (clone.tree() / "app.txt").unlink()
-    assert ensure(clone, fresh=False).made
+    ensure(clone, fresh=False)
     assert clone.git("status", "--porcelain", at=clone.tree()) == ""
 
 
@@ -127,7 +140,7 @@ def test_a_tree_without_an_index_is_made_anew(clone: Clone, task: Task) -> None:
     tree = str(clone.tree())
     clone.git("worktree", "add", "-q", "--no-checkout", tree, BRANCH)
     (clone.folder / ".git" / "worktrees" / "tree" / "index").unlink(missing_ok=True)
-    assert ensure(clone).made
+    ensure(clone)
     assert files_in(clone.tree())["app.txt"] == "one\n"
 
 
@@ -138,10 +151,13 @@ def test_a_new_holder_gets_the_tree_on_its_branch_and_the_mess_is_kept(
     clone.git("switch", "-q", "--detach", at=clone.tree())
     lost = clone.commit(clone.tree(), a="on no branch\n")
     (clone.tree() / "app.txt").write_text("changed\n")
-    ready = ensure(clone)
+    notes = ensure(clone)
     folder = f"{clone.places.state}/kept/000042-{STAMP}"
     ref = f"refs/gittasks/kept/000042/{STAMP}-{lost[:8]}"
-    assert ready == worktree.Ready(str(clone.tree()), made=True, kept=Kept(folder, ref))
+    assert notes == [
+        f"What nobody had committed is kept in {folder}.",
+        f"Commits of no branch are kept at {ref}.",
+    ]
     assert clone.git("rev-parse", ref) == lost
     assert clone.git("symbolic-ref", "HEAD", at=clone.tree()) == f"refs/heads/{BRANCH}"
     assert files_in(f"{folder}/files") == {"app.txt": "changed\n"}
@@ -150,7 +166,8 @@ def test_a_new_holder_gets_the_tree_on_its_branch_and_the_mess_is_kept(
 def test_the_present_holder_keeps_its_detached_head(clone: Clone, task: Task) -> None:
     clone.start(task)
     clone.git("switch", "-q", "--detach", at=clone.tree())
-    assert not ensure(clone, fresh=False).made
+    before = inode(clone)
+    assert (ensure(clone, fresh=False), inode(clone)) == ([], before)
 
 
 def test_a_branch_checked_out_by_a_person_is_refused_naming_the_place(
@@ -192,7 +209,8 @@ def test_a_moved_repository_finds_its_tree_again(clone: Clone, task: Task, tmp_p
     assert worktree.repair(moved.repo, moved.places) == (
         f"Connected the worktree {moved.tree()} again.",
     )
-    assert not ensure(moved).made
+    before = inode(moved)
+    assert (ensure(moved), inode(moved)) == ([], before)
 
 
 def test_repair_removes_what_was_never_finished_but_not_what_may_be_in_the_making(
@@ -251,7 +269,7 @@ def test_a_set_up_that_fails_is_told_and_tried_again(clone: Clone, task: Task) -
     with pytest.raises(GittasksError, match=r"exit code 1\.\nno network"):
         clone.start(task)
     (clone.folder.parent / "repo.tasks" / "net").touch()
-    assert not ensure(clone).made
+    ensure(clone)
     assert not Path(clone.places.folder("000042"), ".setup-pending").exists()
 
 
@@ -264,7 +282,7 @@ def test_a_snapshot_tells_branch_head_tip_and_every_path_that_differs(
     (clone.tree() / "a new one" / "ü\n").touch()
     clone.git("config", "status.showUntrackedFiles", "no")
     found = worktree.snapshot(clone.repo, str(clone.tree()), BRANCH)
-    assert found == Snapshot(BRANCH, tip, tip, (" M app.txt", "?? a new one/ü\n"))
+    assert found == Snapshot(f"refs/heads/{BRANCH}", tip, tip, (" M app.txt", "?? a new one/ü\n"))
 
 
 def test_a_snapshot_of_a_detached_head_still_tells_the_tip(clone: Clone, task: Task) -> None:
