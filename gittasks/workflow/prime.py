@@ -96,6 +96,7 @@ def _endings(task: Task) -> list[str]:
 def _bounded(lines: list[str], findings: list[str], endings: list[str] | None = None) -> str:
     """Returns the brief within its limit; findings that do not fit are counted."""
     ending = endings or []
+    text = ""
     for kept in range(len(findings), -1, -1):
         left = len(findings) - kept
         more = [f"- {left} more in the assignment and in `git tasks show`"] if left else []

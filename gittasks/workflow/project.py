@@ -105,7 +105,7 @@ class Project:
     @property
     def branch(self) -> str:
         """Returns the full name of the ledger's ref."""
-        return "refs/heads/" + self.config.get("gittasks.branch", DEFAULT_BRANCH)
+        return f"refs/heads/{self.config.get('gittasks.branch') or DEFAULT_BRANCH}"
 
     @property
     def ledger(self) -> Ledger:
@@ -129,16 +129,11 @@ class Project:
     def host(self) -> str:
         """Returns the random id of this clone, made when it is first needed; not a host name."""
         path = os.path.join(self.state_dir, "clone-id")
-        for _ in range(2):
-            try:
-                with open(path, encoding="ascii") as file:
-                    text = file.read().strip()
-            except FileNotFoundError:
-                text = ""
-            if text:
-                return text
+        found = _first_line(path)
+        if not found:
             _keep_new(path, os.urandom(8).hex())
-        return text
+            found = _first_line(path)
+        return found
 
     @property
     def settings(self) -> Settings:
@@ -322,6 +317,14 @@ class Project:
         """Raises NoLedger where `init` has not been run."""
         if not self.ledger.exists:
             raise NoLedger("There is no ledger in this repository yet.", "Run `git tasks init`.")
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def _keep_new(path: str, text: str) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gittasks.domain.requests import Speaker
     from gittasks.domain.task import State, Task
     from gittasks.workflow.project import Project
+    from gittasks.workspaces.records import ClaimRecord
 
 
 def submit(
@@ -99,7 +100,7 @@ def _request(
 def _section(
     project: Project,
     task: Task,
-    record: dispatch.records.ClaimRecord | None,
+    record: ClaimRecord | None,
     text: bytes | None,
 ) -> bytes | None:
     """Returns the author's section, or repairs a changed assignment and refuses."""
