@@ -51,10 +51,11 @@ def abort(
 
 def put_away(project: Project, task: Task) -> list[str]:
     """Keeps an aborted task's branch under another ref and removes its worktree; says where."""
-    notes = []
-    kept = worktree.put_away(project.repo, project.places, task.id)
-    if kept:
-        notes.append(f"Uncommitted files of {task.id} are kept in {kept}.")
+    sent = next((r.assignment for r in records.all(project.state_dir) if r.uid == task.uid), None)
+    removed = worktree.remove(
+        project.repo, project.places, task.id, now=project.clock(), assignment_sent=sent
+    )
+    notes = list(removed.kept.sentences)
     tip = branch_tip(project, task.branch) if task.branch else None
     if task.branch and tip:
         keep = f"refs/gittasks/aborted/{task.id}"

@@ -198,7 +198,7 @@ def _prepared(
     extra: dict[str, Any] = {"claim_secret": record.secret, "tree": None, "assignment": None}
     notes: list[str] = []
     if with_tree:
-        record = _with_place(project, task, record)
+        record = _with_place(project, task, record, notes)
         extra["tree"] = record.tree
         extra["assignment"] = project.places.assignment(task.id)
     return Outcome(
@@ -224,6 +224,7 @@ def _with_place(project: Project, task: Task, record: records.ClaimRecord) -> re
         task.branch,
         fresh=first,
         now=project.clock(),
+        notes=notes,
     )
     path = project.places.assignment(task.id)
     if not first and os.path.exists(path):

@@ -107,6 +107,12 @@ class Project:
         """Returns the full name of the ledger's ref."""
         return f"refs/heads/{self.config.get('gittasks.branch') or DEFAULT_BRANCH}"
 
+    def use_branch(self, name: str) -> None:
+        """Makes another branch the ledger of this clone; only `init` with --branch asks for it."""
+        self.repo.git("config", "gittasks.branch", name)
+        self.repo.forget_config()
+        self._ledger = None
+
     @property
     def ledger(self) -> Ledger:
         """Returns the ledger; it need not exist yet."""
