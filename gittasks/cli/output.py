@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 SCHEMA_VERSION = 1
 
@@ -83,6 +83,16 @@ def age(seconds: int) -> str:
         if seconds < limit:
             return f"{max(seconds, 0) // unit} {name}"
     return f"{seconds // 86_400} d"
+
+
+def seconds_of(text: str) -> int:
+    """Returns the seconds since 1970 of a time such as 2026-11-30T17:17:12Z."""
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    # Years that begin in March end with the day that leap years add.
+    year -= month < 3
+    days = year * 365 + year // 4 - year // 100 + year // 400
+    days += (153 * ((month + 9) % 12) + 2) // 5 + day - 719_469
+    return days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
 
 
 class Output:
@@ -170,17 +180,50 @@ class Output:
         shown = escape(text, lines=True)
         self._write(shown if shown.endswith("\n") or not shown else shown + "\n")
 
-    def rows(self, rows: Iterable[str]) -> None:
-        """Prints many lines of data, cut to the terminal where there is one."""
+    def headed(self, head: str, text: str) -> None:
+        """Prints one line that begins with an id."""
+        self._write(self.paint(escape(head), "yellow") + escape(text) + "\n")
+
+    def patch(self, text: str) -> None:
+        """Prints a diff, in the colours of git where colours are wanted."""
+        if not self.colored:
+            self.block(text)
+            return
+        colours = {"+": "green", "-": "red", "@": "cyan"}
+        for line in escape(text, lines=True).splitlines(keepends=True):
+            bare = line.rstrip("\n")
+            strong = bare.startswith(("+++", "---", "diff ", "index "))
+            colour = "bold" if strong else colours.get(bare[:1])
+            self._write(self.paint(bare, colour) + line[len(bare) :])
+
+    def raw(self, data: bytes) -> None:
+        """Prints bytes as they are, or escaped where a person would see them."""
+        stream = sys.stdout
+        if stream is None:
+            return
+        if self.is_terminal:
+            self.block(data.decode("utf-8", "surrogateescape"))
+            return
+        stream.flush()
+        stream.buffer.write(data)
+
+    def rows(self, rows: Sequence[str], head: int = 0) -> None:
+        """Prints many lines of data, cut to the terminal where there is one.
+
+        The first `head` letters of each, plain ASCII, are coloured as ids are.
+        """
         width = self.width
-        chunk: list[str] = []
-        for row in rows:
-            chunk.append(row)
-            if len(chunk) == _CHUNK:
-                self._write(_lines(chunk, width))
-                chunk.clear()
-        if chunk:
-            self._write(_lines(chunk, width))
+        colored = head > 0 and self.colored
+        for at in range(0, len(rows), _CHUNK):
+            chunk = rows[at : at + _CHUNK]
+            # Whether any of them needs escaping is asked once for all.
+            if not "".join(chunk).isprintable():
+                chunk = [escape(row) for row in chunk]
+            if width is not None:
+                chunk = [cut(row, width) for row in chunk]
+            if colored:
+                chunk = [self.paint(row[:head], "yellow") + row[head:] for row in chunk]
+            self._write("\n".join(chunk) + "\n")
 
     def table(
         self, rows: Sequence[Sequence[str]], colours: Sequence[str | None] = (), indent: str = ""
@@ -319,15 +362,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:
         return False
-
-
-def _lines(rows: Sequence[str], width: int | None) -> str:
-    """Returns rows as text; whether any of them needs escaping is asked once for all."""
-    if not "".join(rows).isprintable():
-        rows = [escape(row) for row in rows]
-    if width is not None:
-        rows = [cut(row, width) for row in rows]
-    return "\n".join(rows) + "\n"
 
 
 def _encodable(text: str, stream: TextIO) -> str:

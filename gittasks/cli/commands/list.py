@@ -1,0 +1,70 @@
+"""`git tasks list`: many tasks, one line each."""
+
+from __future__ import annotations
+
+import click
+
+from gittasks.cli import frame, rows
+from gittasks.workflow import queries
+
+
+@frame.command("list")
+@click.option("--state", "states", multiple=True, metavar="STATE", help="only tasks at STATE")
+@click.option("--mine", is_flag=True, help="only tasks you hold or that are assigned to you")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="only tasks with LABEL")
+@click.option("--parent", metavar="TASK", help="only the children of TASK")
+@click.option("--roots", is_flag=True, help="only tasks without a parent")
+@click.option("--blocked", is_flag=True, help="only tasks with open dependencies")
+@click.option("--all", "everything", is_flag=True, help="closed tasks too")
+@click.option("--sort", type=click.Choice(queries.SORTS), default="id", help="what to sort by")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="at most N tasks")
+def command(
+    session: frame.Session,
+    states: tuple[str, ...],
+    mine: bool,
+    labels: tuple[str, ...],
+    parent: str | None,
+    roots: bool,
+    blocked: bool,
+    everything: bool,
+    sort: str,
+    limit: int | None,
+) -> None:
+    """List tasks.
+
+    With --role, only those whose state belongs to that role.
+    """
+    project = session.project
+    where = queries.Filter(
+        states=states_named(states) or None,
+        roles=(session.options.role,) if session.options.role else None,
+        mine=project.speaker("list").actor if mine else None,
+        labels=labels,
+        parent=None if parent is None else project.task(project.resolve(parent)).id,
+        roots=roots,
+        blocked=True if blocked else None,
+        include_closed=everything,
+    )
+    if session.out.json:
+        found = queries.list_tasks(project, where, sort, limit)
+        session.answer("tasks", rows.as_objects(found.rows), more=rows.announced(found))
+        return
+    found = queries.list_columns(
+        project, where, ("id", "state", "claimed_by", "title"), sort, limit
+    )
+    session.out.page()
+    session.out.rows(rows.as_lines(found.rows), head=6)
+    rows.tell(session, found)
+
+
+def states_named(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the states that the words name, in any case and with any dash."""
+    if not words:
+        return ()
+    from gittasks.domain.task import STATES
+
+    named = [part for word in words for part in word.replace("-", "_").upper().split(",") if part]
+    for name in named:
+        if name not in STATES:
+            raise click.BadParameter(f"{name!r} is not a state; the states are {', '.join(STATES)}")
+    return tuple(named)

@@ -1,0 +1,99 @@
+"""`git tasks status`, or nothing at all: where things stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gittasks.cli import frame, rows
+from gittasks.cli.commands.inbox import cells
+from gittasks.workflow import queries
+
+if TYPE_CHECKING:
+    from gittasks.domain.task import Task
+    from gittasks.workflow.queries import Overview, Waiting
+
+
+@frame.command("status")
+def command(session: frame.Session) -> None:
+    """Say where things stand: your task, the inbox, what is ready, what runs."""
+    project = session.project
+    found = queries.overview(project, project.speaker("status").actor)
+    if session.out.json:
+        session.answer("status", _as_object(found))
+        return
+    out = session.out
+    if found.here is not None:
+        out.line(f"here     {_line(found.here)}")
+    for task in found.mine:
+        if found.here is None or task.id != found.here.id:
+            out.line(f"yours    {_line(task)}")
+    if found.mine_count > len(found.mine):
+        out.line(f"         and {found.mine_count - len(found.mine)} more of yours")
+    states = ", ".join(f"{n} {state}" for state, n in found.counts.items() if state != "CLOSED")
+    out.line(f"open     {states or 'none'}")
+    out.line(f"running  {found.running}")
+    out.line(f"ready    {found.ready_count}")
+    out.line(f"inbox    {found.inbox_count}")
+    out.table(
+        [cells(session, row) for row in found.inbox.rows], ("yellow", None, "dim"), indent="  "
+    )
+    if found.inbox.left_out:
+        out.line(f"  and {found.inbox.left_out} more in `git tasks inbox`")
+    rows.tell(session, found.inbox._replace(left_out=0))
+
+
+def _line(task: Task) -> str:
+    from gittasks.domain.redact import redact
+
+    return f"{task.id} {task.state} {redact(task.title)}"
+
+
+def _as_object(found: Overview) -> dict[str, Any]:
+    """Returns an answer whose size does not grow with the project."""
+    return {
+        "task": None if found.here is None else _brief(found.here),
+        "mine": [_brief(task) for task in found.mine],
+        "mine_truncated": found.mine_count - len(found.mine),
+        "counts": found.counts,
+        "ready_count": found.ready_count,
+        "running_count": found.running,
+        "inbox_count": found.inbox_count,
+        "problem_count": found.problems,
+        "attention_queue": {
+            "items": [_waiting(row) for row in found.inbox.rows],
+            "truncated": found.inbox.left_out,
+        },
+        "working_state": {
+            "_tag": "Working" if found.running else "Idle",
+            "workerCount": found.running,
+            "waiting_on": found.waiting_on,
+            "children": found.working,
+        },
+    }
+
+
+def _brief(task: Task) -> dict[str, Any]:
+    from gittasks.domain.redact import redact
+
+    return {
+        "id": task.id,
+        "title": queries.shortened(redact(task.title)),
+        "state": task.state,
+        "claimed_by": task.claimed_by and queries.shortened(redact(task.claimed_by)),
+        "parent": task.parent,
+        "priority": task.priority,
+        "entered_at": task.entered_at,
+    }
+
+
+def _waiting(row: Waiting) -> dict[str, Any]:
+    from gittasks.domain.redact import redact
+
+    return {
+        **_brief(row.task),
+        "rank": row.rank,
+        "reason": queries.shortened(redact(row.reason)),
+        "command": row.command,
+        "blocking": row.blocking,
+        "waiting_since": row.waiting_since,
+    }

@@ -1,0 +1,71 @@
+"""How tasks look in lists: one object or one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gittasks.cli.output import age, escape, seconds_of, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gittasks.cli.frame import Session
+    from gittasks.domain.task import Task
+    from gittasks.workflow.queries import Rows
+
+_STATE_WIDTH = 14
+_NAME_WIDTH = 20
+
+
+def announced(found: Rows) -> dict[str, Any]:
+    """Returns what the envelope says beside the rows: what was cut, what could not be read."""
+    more: dict[str, Any] = {}
+    if found.left_out:
+        more["truncated"] = found.left_out
+    if found.problems:
+        more["problems"] = [
+            {"path": problem.path, "task": problem.task, "message": problem.message}
+            for problem in found.problems
+        ]
+    return more
+
+
+def tell(session: Session, found: Rows) -> None:
+    """Says on stderr what the lines do not show: what was cut, what could not be read."""
+    if found.left_out:
+        session.out.say(f"{found.left_out} more; use --limit to see them.")
+    for problem in found.problems:
+        session.out.warn(f"warning: {problem.message}")
+
+
+def as_objects(tasks: Iterable[Task], *, redacted: bool = False) -> list[dict[str, Any]]:
+    """Returns tasks as the JSON lists have them."""
+    from gittasks.domain.frontmatter import task_dict
+
+    rows = [task_dict(task) for task in tasks]
+    if redacted:
+        from gittasks.domain.redact import redact_fields
+
+        rows = [redact_fields(row) for row in rows]
+    return rows
+
+
+def as_lines(rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
+    """Returns id, state, name of the holder and title as lines with columns."""
+    names = {row[2] for row in rows if row[2]}
+    if not names:
+        return [f"{row[0]}  {row[1]:<{_STATE_WIDTH}}  {row[3]}" for row in rows]
+    shown = {name: escape(name) for name in names}
+    width = min(max(map(width_of, shown.values())), _NAME_WIDTH)
+    cells: dict[str | None, str] = {
+        name: text + " " * (width - width_of(text)) for name, text in shown.items()
+    }
+    cells[None] = " " * width
+    return [
+        f"{row[0]}  {row[1]:<{_STATE_WIDTH}}  {cells[row[2] or None]}  {row[3]}" for row in rows
+    ]
+
+
+def ago(session: Session, text: str) -> str:
+    """Returns how long ago a time of a document was."""
+    return age(session.project.clock() - seconds_of(text))
