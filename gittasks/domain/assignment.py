@@ -45,12 +45,15 @@ def read_back(given: Dispatched, live: bytes) -> Reading:
     if given.offset is None or given.heading is None:
         same = expected.rstrip() == found.rstrip()
         return Reading(repaired=None if same else given.text)
-    offset = len(_normalised(given.text[: given.offset]))
-    top = expected[:offset] + given.heading.encode()
-    after = found[len(top) :]
-    if found.startswith(top) and after[:1] in (b"", b"\n"):
-        return Reading(section_of(given.heading, after))
-    kept = _own_text(expected, found, given.heading.encode())
+    above = _normalised(given.text[: given.offset])
+    heading = given.heading.encode()
+    if found.startswith(above):
+        line, _, rest = found[len(above) :].partition(b"\n")
+        if line.rstrip() == heading:
+            return Reading(section_of(given.heading, rest))
+        kept = rest if _is_heading(line) else found[len(above) :]
+    else:
+        kept = _own_text(expected, found, heading)
     repaired = given.text + (kept.strip(b"\n") + b"\n" if kept.strip() else b"")
     return Reading(section_of(given.heading, kept), repaired)
 
@@ -91,16 +94,19 @@ def _own_text(expected: bytes, found: bytes, heading: bytes) -> bytes:
     """Returns what follows the own heading in a text whose upper part was changed.
 
     The own heading is the last of its kind in the dispatched text, so it is the one with the same
-    ordinal in the changed text; where earlier ones were deleted, the last one that is left.
+    ordinal in the changed text; where earlier ones were deleted, the last one that is left. Where
+    none is left, all from the first changed line on is kept: rather too much than too little.
     """
-    ordinal = _lines(expected).count(heading)
+    given = [line.rstrip() for line in expected.split(b"\n")]
     lines = found.split(b"\n")
     places = [n for n, line in enumerate(lines) if line.rstrip() == heading]
-    if not places:
-        return b""
-    place = places[min(ordinal, len(places)) - 1]
-    return b"\n".join(lines[place + 1 :])
+    if places:
+        first = places[min(given.count(heading), len(places)) - 1] + 1
+    else:
+        pairs = zip(given, lines, strict=False)
+        first = next((n for n, (old, new) in enumerate(pairs) if old != new.rstrip()), len(lines))
+    return b"\n".join(lines[first:])
 
 
-def _lines(text: bytes) -> list[bytes]:
-    return [line.rstrip() for line in text.split(b"\n")]
+def _is_heading(line: bytes) -> bool:
+    return line.startswith(b"#") and line.lstrip(b"#")[:1] in (b"", b" ")
