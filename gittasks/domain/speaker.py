@@ -2,7 +2,8 @@
 
 The order is the one of the rules for states and roles: an explicit role, the environment's, this
 clone's record of the actor's claim, nobody for agents and inside a task's worktree, else the
-manager. An agent that drops its environment is nobody, not the manager.
+manager. An agent that drops its environment is nobody, not the manager. A check is always the
+checker's.
 """
 
 from __future__ import annotations
@@ -66,11 +67,20 @@ def speaker_of(
 
     `owner` is the role that owns the task's state, for `claim` and `start`.
     """
+    sources = _without_blanks(sources)
     actor, actor_why = actor_of(sources)
     held = record(actor) if sources.claim is None else None
     claim = sources.claim or (held.claim if held else None)
     role, role_why = _role_of(verb, sources, held, owner)
     return Speaker(actor, role, claim, (actor_why, role_why))
+
+
+def _without_blanks(sources: Sources) -> Sources:
+    given = (sources.flag_role, sources.env_actor, sources.env_role, sources.claim)
+    flag_role, env_actor, env_role, claim = ((text or "").strip() or None for text in given)
+    return sources._replace(
+        flag_role=flag_role, env_actor=env_actor, env_role=env_role, claim=claim
+    )
 
 
 def checked_role(text: str, origin: str) -> Role:
@@ -86,6 +96,8 @@ def _role_of(
     verb: str, sources: Sources, held: Held | None, owner: Role | None
 ) -> tuple[Role | None, str]:
     from_env = checked_role(sources.env_role, "GITTASKS_ROLE") if sources.env_role else None
+    if verb == "check":
+        return "checker", "the verb"
     if sources.flag_role:
         role = checked_role(sources.flag_role, "--role")
         _require_same(role, from_env, "GITTASKS_ROLE")
@@ -95,8 +107,6 @@ def _role_of(
         return role, "--role"
     if from_env:
         return from_env, "GITTASKS_ROLE"
-    if verb == "check":
-        return "checker", "the verb"
     if verb in FROM_RECORD:
         if sources.claim_role:
             return sources.claim_role, "the claim presented"
