@@ -38,18 +38,14 @@ def open_dependencies(graph: Graph, depends_on: Iterable[str]) -> tuple[str, ...
 
 
 def aborted_dependencies(graph: Graph, depends_on: Iterable[str]) -> tuple[str, ...]:
-    """Returns the dependencies that were aborted and that no open or landed task supersedes."""
+    """Returns the dependencies that were aborted and that no landed task supersedes yet."""
     return tuple(
-        dependency for dependency in depends_on if _is_lost(graph, dependency, frozenset())
+        dependency
+        for dependency in depends_on
+        if (task := graph.get(dependency)) is not None
+        and task.outcome == "aborted"
+        and not is_satisfied(graph, dependency)
     )
-
-
-def _is_lost(graph: Graph, dependency: str, seen: frozenset[str]) -> bool:
-    task = graph.get(dependency)
-    if task is None or task.outcome != "aborted" or dependency in seen:
-        return False
-    heirs = graph.superseders(dependency)
-    return all(_is_lost(graph, heir, seen | {dependency}) for heir in heirs)
 
 
 def ring(graph: Graph, task: str, depends_on: Iterable[str]) -> tuple[str, ...] | None:
@@ -93,11 +89,9 @@ def _unwound(came_from: Mapping[str, str | None], goal: str) -> tuple[str, ...]:
 
 def _needs(graph: Graph, current: str) -> Sequence[str]:
     task = graph.get(current)
-    if task is None or task.is_landed:
+    if task is None or is_satisfied(graph, current):
         return ()
-    if not task.is_open:
-        return graph.superseders(current)
-    return task.depends_on
+    return task.depends_on if task.is_open else graph.superseders(current)
 
 
 def waiters(graph: Graph, task: str) -> tuple[str, ...]:

@@ -64,7 +64,12 @@ def explained(graph: Graph, task: Task, rank: int) -> tuple[str, str]:
     if rank == machine.INBOX_ABORTED_DEPENDENCY:
         lost = dependencies.aborted_dependencies(graph, task.depends_on)
         verb = "was" if len(lost) == 1 else "were"
-        return f"{', '.join(lost)} {verb} aborted", f"git tasks dep rm {task.id} {lost[0]}"
+        reason = f"{', '.join(lost)} {verb} aborted"
+        named = {heir: graph.get(heir) for one in lost for heir in graph.superseders(one)}
+        heirs = sorted(heir for heir, task in named.items() if task is not None and task.is_open)
+        if heirs:
+            reason += f", superseded by {', '.join(heirs)}"
+        return reason, f"git tasks dep rm {task.id} {lost[0]}"
     return _plain_reason(task, rank)
 
 

@@ -47,7 +47,8 @@ def queue(
     rows = []
     for task in tasks:
         rank = machine.queue_rank(task)
-        if rank == 0 or (role is not None and machine.STAGE[task.state].role != role):
+        waits = rank > 0 or (role == "checker" and _waits_for_checker(task))
+        if not waits or (role is not None and machine.STAGE[task.state].role != role):
             continue
         if actor is not None and task.assignee is not None and task.assignee != actor:
             continue
@@ -55,3 +56,8 @@ def queue(
             rank = machine.RESUME_RANK
         rows.append(QueueRow(rank, task.priority, dependencies.blocking(graph, task.id), task.id))
     return sorted(rows, key=lambda row: row.order)
+
+
+def _waits_for_checker(task: Task) -> bool:
+    """Tells whether the task stands in the checker's own queue, which is in nobody else's."""
+    return task.state == "CHECK" and task.claim is None
