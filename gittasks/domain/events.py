@@ -17,6 +17,7 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from gittasks.domain.errors import Corrupt
+from gittasks.domain.fields import COUNT_LIMIT
 from gittasks.domain.task import Cost, Draft, Outcome, Role, State
 
 if TYPE_CHECKING:
@@ -298,21 +299,23 @@ def brings_body(change: Change, source: State | None) -> bool:
             return True
         case Submitted():
             return source in ("DESIGN", "PLAN", "WORK")
-        case Edited(body=body) | ExternallyChanged(body=body):
+        case Edited(body=body):
             return body
+        case ExternallyChanged(body=body, created=created):
+            return body or created
         case _:
             return False
 
 
 def data_of(change: Change) -> str:
-    """Returns the one-line JSON of the fields that differ from their defaults."""
+    """Returns the one-line JSON of the fields that differ from their defaults, in their order."""
     defaults = type(change)._field_defaults
     data: dict[str, Any] = {}
     for name, value in zip(change._fields, change, strict=True):
         if name in defaults and value == defaults[name]:
             continue
         data[name] = _TO_JSON.get(_shape(type(change), name), _same)(value)
-    return json.dumps(data, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":"))
 
 
 def change_from(kind: str, text: str) -> Change:
@@ -325,7 +328,7 @@ def change_from(kind: str, text: str) -> Change:
         )
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Corrupt(f"The data of an event {kind!r} is not JSON: {error}.") from None
     if not isinstance(data, dict):
         raise Corrupt(f"The data of an event {kind!r} is not an object.")
@@ -406,6 +409,8 @@ def _cost(value: Any) -> Cost:
     money = item["cost"]
     if isinstance(money, bool) or not isinstance(money, int | float):
         raise TypeError
+    if not 0 <= money < COUNT_LIMIT:  # also not infinite, and a number at all
+        raise ValueError
     return Cost(
         cast("State", _text(item["state"])),
         _text(item["slot"]),
@@ -461,9 +466,6 @@ _FROM_JSON: dict[str, Callable[[Any], Any]] = {
     "Cost | None": _cost,
     "tuple[CheckResult, ...]": _results,
     'Literal["released", "expired", "forced", "died"]': _one_of(
-        "released", "expired", "forced", "died"
-    ),
-    "Literal['released', 'expired', 'forced', 'died']": _one_of(
         "released", "expired", "forced", "died"
     ),
 }

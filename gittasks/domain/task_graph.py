@@ -102,7 +102,7 @@ class TaskGraph:
         """Returns the body of a task that exists."""
         return self.bodies[task]
 
-    def revision(self, task: str) -> str | None:
+    def revision(self, task: str) -> str | None:  # noqa: ARG002  # the protocol names it
         """Returns None: documents in memory have no blob id."""
         return None
 
@@ -254,13 +254,18 @@ def evolve(task: Task | None, body: bytes, event: Event) -> tuple[Task, bytes]:
     Trusts that the step is legal (`machine.objection` tells); raises Corrupt only where the event
     cannot be carried out at all.
     """
-    if isinstance(event.change, Created):
-        return _created(event, event.change), event.body or b""
-    if isinstance(event.change, ExternallyChanged) and event.change.created:
-        return _adopted(event, event.change), event.body or b""
+    change = event.change
+    if isinstance(change, Created) or (isinstance(change, ExternallyChanged) and change.created):
+        if task is not None:
+            raise Corrupt(f"The task {task.id} is created twice.", task=task.id)
+        return _begun(event, change), event.body or b""
     if task is None:
         raise Corrupt(f"The event {event.event_id} is about a task that does not exist.")
     return _evolved(task, body, event)
+
+
+def _begun(event: Event, change: Created | ExternallyChanged) -> Task:
+    return _created(event, change) if isinstance(change, Created) else _adopted(event, change)
 
 
 def _created(event: Event, change: Created) -> Task:
@@ -298,10 +303,8 @@ def _adopted(event: Event, change: ExternallyChanged) -> Task:
 def _evolved(task: Task, body: bytes, event: Event) -> tuple[Task, bytes]:
     change = event.change
     match change:
-        case Created():
-            raise Corrupt(f"The task {task.id} is created twice.", task=task.id)
-        case Initialized() | Configured():
-            raise Corrupt(f"An event {event.kind} concerns no task.", task=task.id)
+        case Created() | Initialized() | Configured():
+            raise Corrupt(f"An event {event.kind} changes no task.", task=task.id)
         case Submitted():
             return _submitted(task, body, event, change)
         case Unblocked() | Resumed():
@@ -334,7 +337,8 @@ def _evolved(task: Task, body: bytes, event: Event) -> tuple[Task, bytes]:
             noted = task._replace(artifacts=tuple(artifacts.items()))
             return noted._replace(attention=()) if change.seen else noted, body
         case Reparented():
-            return task._replace(parent=change.parent), body
+            # Keys order the tasks below one parent; below another one its id says its place.
+            return task._replace(parent=change.parent, position=None), body
         case Reordered():
             return task._replace(position=change.position), body
         case _:
