@@ -7,28 +7,35 @@ them and against the graph, so that an illegal step in a ledger is reported and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from gittasks.domain import dependencies
+from gittasks.domain import dependencies, fields
 from gittasks.domain.events import (
     PROJECT_KINDS,
+    Aborted,
     CheckPassed,
-    Claimed,
+    CheckRefuted,
     Created,
     Edited,
     Event,
     EventRole,
     ExternallyChanged,
     FeedbackGiven,
+    Held,
     Kind,
+    Noted,
     Released,
+    Reordered,
     Reparented,
+    Resumed,
     Submitted,
+    Unblocked,
 )
+from gittasks.domain.ids import is_id
 from gittasks.domain.task import STATES, Role, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
@@ -214,9 +221,9 @@ INBOX_PROPOSAL = 9
 
 def inbox_rank(task: Task) -> int:
     """Returns the inbox rank that follows from the task alone, 0 when it does not wait there."""
-    if task.state == "NEW" and task.proposed_by is not None:
-        return INBOX_PROPOSAL
     rank = _INBOX_RANKS.get(task.state, 0)
+    if task.state == "NEW" and task.proposed_by is not None:
+        rank = INBOX_PROPOSAL
     if task.attention and (rank == 0 or rank > INBOX_ATTENTION):
         return INBOX_ATTENTION
     return rank
@@ -232,6 +239,8 @@ def objection(graph: Graph, event: Event) -> str | None:
         isinstance(event.change, ExternallyChanged) and event.change.created
     ):
         return _objection_to_new(graph, event, event.task)
+    if event.source is None:
+        return "it lacks From"
     task = graph.get(event.task)
     if task is None:
         return f"the task {event.task} does not exist"
@@ -252,14 +261,45 @@ def _objection_to_new(graph: Graph, event: Event, task: str) -> str | None:
         return f"the task {task} exists already"
     if event.uid is not None and graph.with_uid(event.uid) is not None:
         return "a task with this uid exists already"
-    if event.target != "NEW":
-        return f"a new task starts at NEW, not at {event.target}"
-    if not isinstance(change, Created):
-        return None
-    named = [*change.depends_on, change.parent, change.supersedes, change.follows]
-    for other in named:
+    if event.source is not None or event.target != "NEW":
+        return f"a new task starts at NEW, not with {event.source or 'nothing'} to {event.target}"
+    if isinstance(change, Created):
+        return _objection_to_created(graph, event, change)
+    assert isinstance(change, ExternallyChanged)
+    values = {"title": "", **dict(change.set)}
+    return (
+        ("only the tool may adopt a task" if event.role != "tool" else None)
+        or _objection_to_values(values, (*EDITABLE, *_LINKS))
+        or _objection_to_links(graph, values)
+    )
+
+
+def _objection_to_created(graph: Graph, event: Event, change: Created) -> str | None:
+    proposer = None if event.role == "manager" else event.actor
+    if change.proposed_by != proposer:
+        return f"the {event.role} may not create it as if {change.proposed_by} proposed it"
+    if change.supersedes is not None and proposer is not None:
+        return f"the {event.role} may not supersede a task"
+    values = {name: getattr(change, name) for name in (*EDITABLE, *_LINKS)}
+    return _objection_to_values(values, values) or _objection_to_links(graph, values)
+
+
+def _objection_to_links(graph: Graph, values: Mapping[str, Any]) -> str | None:
+    needs = values.get("depends_on", ())
+    parent, replaced = values.get("parent"), values.get("supersedes")
+    for other in (*needs, parent, replaced, values.get("follows")):
         if other is not None and graph.get(other) is None:
             return f"it names {other}, which does not exist"
+    above = graph.get(parent) if parent is not None else None
+    if above is not None and not above.is_open:
+        return f"the task {parent} is closed"
+    if replaced is None:
+        return None
+    former = graph.get(replaced)
+    if former is not None and former.is_landed:
+        return f"the task {replaced} has landed"
+    if dependencies.ring(graph, replaced, needs):
+        return "it closes a ring of dependencies"
     return None
 
 
@@ -294,7 +334,6 @@ def _may_fire(who: Who, role: EventRole, task: Task) -> bool:
 
 def _objection_to_claim(task: Task, event: Event) -> str | None:
     """Checks the fence: whoever speaks for an agent presents the present claim."""
-    change = event.change
     match event.kind:
         case "claim":
             if task.claim is not None:
@@ -305,8 +344,7 @@ def _objection_to_claim(task: Task, event: Event) -> str | None:
         case "release":
             if task.claim is None:
                 return "the task is not claimed"
-            own = isinstance(change, Released) and change.why == "released"
-            return "its claim is stale" if own and event.claim != task.claim else None
+            return _objection_to_release(task, event)
         case "submit" | "feedback" if STAGE[task.state].claimable:
             return None if task.claim and event.claim == task.claim else "its claim is stale"
         case "hold" if event.role not in ("manager", "tool"):
@@ -318,45 +356,125 @@ def _objection_to_claim(task: Task, event: Event) -> str | None:
             return None
 
 
+def _objection_to_release(task: Task, event: Event) -> str | None:
+    assert isinstance(event.change, Released)
+    match event.change.why:
+        case "released" if event.claim != task.claim:
+            return "its claim is stale"
+        case "released":
+            return None if event.role == STAGE[task.state].role else "it is not the holder's"
+        case "forced":
+            return None if event.role == "manager" else "only the manager releases by force"
+        case _:
+            return (
+                None if event.role == "tool" else f"only the tool says that it {event.change.why}"
+            )
+
+
 def _objection_to_change(graph: Graph, task: Task, event: Event) -> str | None:
     change = event.change
-    waits = bool(dependencies.open_dependencies(graph, task.depends_on))
     match change:
         case Submitted() if task.state in ("NEW", "BLOCKED"):
-            return _objection_to_dispatch(graph, task, event, waits=waits)
-        case Submitted() if task.state == "MANAGER_REVIEW":
-            if waits:
+            return _objection_to_dispatch(graph, task, event, change)
+        case Submitted():
+            return _objection_to_submit(graph, task, event, change)
+        case FeedbackGiven():
+            return _objection_to_feedback(task, event, change)
+        case CheckPassed() | CheckRefuted():
+            return _objection_to_check(task, event, change)
+        case Held():
+            return None if change.reason.strip() else "it gives no reason"
+        case Unblocked() if event.target != task.enters:
+            return f"the task enters {task.enters}"
+        case Unblocked() | Resumed():
+            return _objection_to_wait(graph, task, event)
+        case Aborted():
+            return _objection_to_abort(graph, task)
+        case Edited() | ExternallyChanged():
+            return _objection_to_edit(graph, task, change)
+        case Noted():
+            named = all(fields.is_name(name) for name, _ in change.artifacts)
+            return None if named else "an artifact has no name"
+        case Reparented():
+            return objection_to_parent(graph, task.id, change.parent)
+        case Reordered():
+            return None if fields.is_key(change.position) else "it is no position"
+        case _:
+            return None
+
+
+def _objection_to_wait(graph: Graph, task: Task, event: Event) -> str | None:
+    """Checks that a task is BLOCKED exactly while it waits for something."""
+    waits = bool(dependencies.open_dependencies(graph, task.depends_on))
+    if waits != (event.target == "BLOCKED"):
+        return "a dependency is open" if waits else "no dependency is open"
+    return None
+
+
+def _objection_to_dispatch(graph: Graph, task: Task, event: Event, change: Submitted) -> str | None:
+    if event.target == "CLOSED":
+        done = None if change.outcome == "landed" else "it lacks the outcome"
+        return done or objection_to_close(graph, task)
+    if change.outcome is not None:
+        return "a task with an outcome is closed"
+    if (change.enters is not None) != (event.target == "BLOCKED"):
+        return "a task says what it enters exactly while it is BLOCKED"
+    return _objection_to_wait(graph, task, event)
+
+
+def _objection_to_submit(graph: Graph, task: Task, event: Event, change: Submitted) -> str | None:
+    if (change.outcome == "landed") != (event.target == "CLOSED"):
+        return "a task has landed exactly when it is closed by a submit"
+    heading = STAGE[task.state].heading
+    drafted = change.draft is not None and change.draft.section == heading
+    if drafted != (event.target in DRAFTED) or (change.draft is not None and not drafted):
+        return "a draft belongs to a review of a section"
+    match task.state:
+        case "MANAGER_REVIEW":
+            if dependencies.open_dependencies(graph, task.depends_on):
                 return "a dependency is open"
             if any_open_child(graph, task.id):
                 return "a child is open"
             return None if event.commit else "it lacks the landed commit"
-        case Submitted() if task.state == "WORK":
+        case "WORK":
             return None if event.commit else "it lacks the work tip"
-        case CheckPassed() if event.commit != task.submitted_tip:
-            return "it checked another commit than the submitted one"
-        case FeedbackGiven() if not change.findings:
-            return "it has no findings"
-        case Claimed():
-            return None
-        case Edited():
-            return _objection_to_edit(graph, task, change)
-        case Reparented():
-            return objection_to_parent(graph, task.id, change.parent)
         case _:
-            if event.kind in ("unblock", "resume") and event.target != "BLOCKED" and waits:
-                return "a dependency is open"
-            if event.kind == "unblock" and event.target != task.enters:
-                return f"the task enters {task.enters}"
-            if event.kind == "abort" and any_open_child(graph, task.id):
-                return "a child is open"
             return None
 
 
-def _objection_to_dispatch(graph: Graph, task: Task, event: Event, *, waits: bool) -> str | None:
-    if event.target == "CLOSED":
-        return objection_to_close(graph, task)
-    if waits != (event.target == "BLOCKED"):
-        return "a dependency is open" if waits else "no dependency is open"
+def _objection_to_feedback(task: Task, event: Event, change: FeedbackGiven) -> str | None:
+    if not change.findings:
+        return "it has no findings"
+    counted = task.rejections + (0 if task.state == "MANAGER_REVIEW" else 1)
+    if change.rejections != counted:
+        return f"it counts {change.rejections} rejections and not {counted}"
+    return _objection_to_reason(event, change.held_reason)
+
+
+def _objection_to_check(task: Task, event: Event, change: CheckPassed | CheckRefuted) -> str | None:
+    if event.commit != task.submitted_tip:
+        return "it checked another commit than the submitted one"
+    if isinstance(change, CheckPassed):
+        return None
+    if not change.findings:
+        return "it has no findings"
+    if change.failures != task.check_failures + 1:
+        return f"it counts {change.failures} failures and not {task.check_failures + 1}"
+    return _objection_to_reason(event, change.held_reason)
+
+
+def _objection_to_reason(event: Event, reason: str | None) -> str | None:
+    if (event.target in HELD) != bool(reason):
+        return "a reason to hold belongs to a task that is held"
+    return None
+
+
+def _objection_to_abort(graph: Graph, task: Task) -> str | None:
+    if any_open_child(graph, task.id):
+        return "a child is open"
+    # From now on whoever needs this task needs the one that replaces it.
+    if dependencies.ring(graph, task.id, graph.superseders(task.id)):
+        return "it closes a ring of dependencies"
     return None
 
 
@@ -384,18 +502,65 @@ EDITABLE = (*sorted(_ANYTIME), "checks", "depends_on")
 """The fields that `edit` may set, beside the body and the user's `x-` keys."""
 
 
-def _objection_to_edit(graph: Graph, task: Task, change: Edited) -> str | None:
-    for name in (*(name for name, _ in change.set), *change.unset):
-        if name.startswith("x-") or name in _ANYTIME or name == "checks":
-            continue
-        if name != "depends_on":
+_LINKS = ("parent", "supersedes", "follows")
+
+
+def is_value(name: str, value: Any) -> bool:
+    """Tells whether a field that is set by hand, or a link to another task, may hold a value."""
+    match name:
+        case "title":
+            return isinstance(value, str) and fields.is_title(value)
+        case "priority":
+            return type(value) is int and 0 <= value <= 4
+        case "labels" | "checks":
+            return isinstance(value, tuple) and all(map(_is_text, value))
+        case "depends_on":
+            if not isinstance(value, tuple) or len(value) > dependencies.DEPENDENCY_LIMIT:
+                return False
+            return all(map(_is_link, value)) and len(set(value)) == len(value)
+        case "assignee":
+            return value is None or _is_text(value)
+        case "parent" | "supersedes" | "follows":
+            return value is None or _is_link(value)
+        case _:
+            return fields.is_extra(name) and isinstance(value, str)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and fields.is_text(value)
+
+
+def _is_link(value: Any) -> bool:
+    return isinstance(value, str) and is_id(value)
+
+
+def _objection_to_values(
+    values: Mapping[str, Any], allowed: Collection[str], unset: Iterable[str] = ()
+) -> str | None:
+    for name in (*values, *unset):
+        if name not in allowed and not fields.is_extra(name):
             return f"the field {name} is not edited by hand"
-        if task.state not in DEPENDENCIES_EDITABLE:
-            return f"dependencies do not change at {task.state}"
-    if change.body and task.draft is not None:
+    if "title" in unset:
+        return "a task has a title"
+    wrong = next((name for name, value in values.items() if not is_value(name, value)), None)
+    return f"it sets {wrong} to what it cannot be" if wrong else None
+
+
+def _objection_to_edit(graph: Graph, task: Task, change: Edited | ExternallyChanged) -> str | None:
+    values = dict(change.set)
+    wrong = _objection_to_values(values, EDITABLE, change.unset)
+    if wrong is not None:
+        return wrong
+    names = {*values, *change.unset}
+    if "depends_on" in names and task.state not in DEPENDENCIES_EDITABLE:
+        return f"dependencies do not change at {task.state}"
+    if (change.body or "checks" in names) and task.draft is not None:
         return "a draft is under review"
-    needs = dict(change.set).get("depends_on")
-    if needs and dependencies.ring(graph, task.id, needs):
+    needs = values.get("depends_on", ())
+    for other in needs:
+        if graph.get(other) is None:
+            return f"it names {other}, which does not exist"
+    if dependencies.ring(graph, task.id, needs):
         return "it closes a ring of dependencies"
     return None
 
