@@ -43,6 +43,7 @@ from gittasks.domain.events import (
     Submitted,
     Unblocked,
 )
+from gittasks.domain.fields import TITLE_LIMIT, is_extra, is_name
 from gittasks.domain.ids import is_id, key_between
 from gittasks.domain.machine import STAGE
 from gittasks.domain.requests import (
@@ -62,17 +63,14 @@ from gittasks.domain.requests import (
     Resume,
     Submit,
 )
-from gittasks.domain.task import Draft
+from gittasks.domain.task import Draft, Task
 from gittasks.domain.task_graph import Graph, Overlay, evolve, gap, next_id
 from gittasks.domain.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gittasks.domain.task import State, Task
-
-TITLE_LIMIT = 500
-"""The most characters of a title."""
+    from gittasks.domain.task import State
 
 
 class Decision:
@@ -158,7 +156,7 @@ def decide_all(graph: Graph, requests: Iterable[Request], facts: Facts) -> list[
 
 
 def carry_out(decision: Decision, request: Request) -> None:
-    """Adds a request's events to a decision, or raises a refusal and leaves it as it was."""
+    """Adds a request's events to a decision, or raises a refusal, which ends the decision."""
     try:
         _carry_out(decision, request)
     except (Refused, Taken) as refusal:
@@ -202,11 +200,9 @@ def _carry_out(decision: Decision, request: Request) -> None:
 
 
 def _is_repeat(decision: Decision, request: Request) -> bool:
-    if isinstance(request, Create | Note | Claim | Edit | Feedback | RecordCheck):
+    if isinstance(request, Create):
         return False
-    task = decision.graph.get(request.task)
-    if task is None:
-        return False
+    task = decision.task(request.task)
     match request:
         case Submit():
             return _is_repeated_submit(decision, task)
@@ -237,23 +233,27 @@ def _latest_is(decision: Decision, task: Task, kind: str) -> bool:
 
 
 def _is_repeated_submit(decision: Decision, task: Task) -> bool:
-    speaker = decision.facts.speaker
+    if decision.facts.speaker.role == "manager":
+        return task.is_landed
     latest = _latest_transition(decision, task, machine.REPEATABLE_AFTER)
-    if latest is None or latest.kind != "submit":
-        return False
-    if speaker.role == "manager":
-        return task.outcome == "landed"
-    if speaker.claim is not None:
-        return latest.claim == speaker.claim
-    same = latest.actor == speaker.actor and latest.host == decision.facts.host
-    return same and latest.claim is not None
+    return latest is not None and latest.kind == "submit" and _is_own(decision, latest)
 
 
 def _was_last_holder(decision: Decision, task: Task) -> bool:
-    for event in decision.facts.history(task.id):
-        if event.claim is not None:
-            return event.actor == decision.facts.speaker.actor
-    return False
+    claims = (e for e in decision.facts.history(task.id) if e.claim is not None)
+    latest = next(claims, None)
+    return latest is not None and _is_own(decision, latest)
+
+
+def _is_own(decision: Decision, event: Event) -> bool:
+    """Tells whether the speaker ended a claim with this event, by the claim presented or by name.
+
+    The same name in another clone is somebody else.
+    """
+    speaker = decision.facts.speaker
+    if event.claim is None or (speaker.claim is not None and speaker.claim != event.claim):
+        return False
+    return event.actor == speaker.actor and event.host == decision.facts.host
 
 
 # Who may speak.
@@ -265,19 +265,17 @@ def _require_open(task: Task, verb: str) -> None:
         raise NotAllowed(f"The task {task.id} {how}; it cannot {verb}.", task=task.id)
 
 
-def _require_manager(decision: Decision, task: Task | None, verb: str) -> None:
+def _require_manager(decision: Decision, task: Task, verb: str) -> None:
     role = decision.facts.speaker.role
     if role == "manager":
         return
     who = f"the {role}" if role else "nobody in particular"
-    about = f" {task.id}" if task else ""
     raise WrongRole(
-        f"Only the manager may {verb}{about}; you speak as {who}. "
-        + (machine.moves_from(task.state)[0:1].upper() + machine.moves_from(task.state)[1:]
-           if task else ""),
+        f"Only the manager may {verb} {task.id}; you speak as {who}. "
+        f"{machine.moves_from(task.state)}",
         "Run `git tasks whoami` to see why, or give --role.",
-        task.id if task else None,
-    )  # fmt: skip
+        task.id,
+    )
 
 
 def _not_allowed(task: Task, verb: str, hint: str | None = None) -> NotAllowed:
@@ -338,13 +336,12 @@ def _require_text(text: str, what: str) -> str:
 
 def _create(decision: Decision, request: Create) -> None:
     title = checked_title(request.title)
-    if not 0 <= request.priority <= 4:
-        raise UsageFault(
-            f"The priority {request.priority} is not one of 0, 1, 2, 3, 4.", "Use 0 for first."
-        )
+    needs = tuple(dict.fromkeys(request.depends_on))
+    _require_few(needs)
+    for name in ("labels", "priority", "checks", "assignee"):
+        _require_value(name, getattr(request, name))
     if decision.graph.with_uid(request.uid) is not None:
         return
-    needs = tuple(dict.fromkeys(request.depends_on))
     _require_known(decision, (*needs, request.parent, request.supersedes, request.follows))
     task_id = next_id(decision.graph)
     if request.parent is not None:
@@ -354,17 +351,10 @@ def _create(decision: Decision, request: Create) -> None:
                 f"The task cannot stand below {request.parent}: {objection}.",
                 f"Use `--follows {request.parent}` for work that comes after it.",
             )
-    _require_few(needs)
     replaced = decision.task(request.supersedes) if request.supersedes else None
-    if replaced is not None and replaced.is_landed:
-        raise NotAllowed(
-            f"The task {replaced.id} has landed and cannot be superseded.",
-            f"Use `--follows {replaced.id}`.",
-            replaced.id,
-        )
-    manager = decision.facts.speaker.role == "manager"
     if replaced is not None:
-        _require_manager(decision, replaced, "supersede")
+        _require_replaceable(decision, replaced, task_id, needs)
+    manager = decision.facts.speaker.role == "manager"
     change = Created(
         title=title,
         labels=tuple(dict.fromkeys(request.labels)),
@@ -378,9 +368,25 @@ def _create(decision: Decision, request: Create) -> None:
         proposed_by=None if manager else decision.facts.speaker.actor,
     )
     decision.create(task_id, request.uid, request.body, change)
-    _require_no_ring(decision, task_id, needs)
     if replaced is not None and replaced.is_open:
         _abort_one(decision, replaced, f"superseded by {task_id}", frozenset())
+
+
+def _require_replaceable(
+    decision: Decision, replaced: Task, task_id: str, needs: Iterable[str]
+) -> None:
+    """Refuses to supersede what has landed, or what the new task itself would wait for."""
+    if replaced.is_landed:
+        raise NotAllowed(
+            f"The task {replaced.id} has landed and cannot be superseded.",
+            f"Use `--follows {replaced.id}`.",
+            replaced.id,
+        )
+    _require_manager(decision, replaced, "supersede")
+    # The new task stands where the old one stood: a way to the old one is a way to itself.
+    path = dependencies.ring(decision.graph, replaced.id, needs)
+    if path is not None:
+        raise Cycle((task_id, *path[1:], task_id), task_id)
 
 
 def checked_title(title: str) -> str:
@@ -388,16 +394,38 @@ def checked_title(title: str) -> str:
     text = title.strip()
     if not text:
         raise UsageFault("The title is blank.", 'Give a title, for example "Fix the login".')
-    if any(c in text for c in "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
-        raise UsageFault(
-            "The title has more than one line.", "Put the rest into the body with -m or -F."
-        )
     if len(text) > TITLE_LIMIT:
         raise UsageFault(
             f"The title has {len(text)} characters; {TITLE_LIMIT} are allowed.",
             "Put the rest into the body with -m or -F.",
         )
+    if len(text.splitlines()) > 1:
+        raise UsageFault(
+            "The title has more than one line.", "Put the rest into the body with -m or -F."
+        )
+    if not machine.is_value("title", text):
+        raise UsageFault("The title has control characters.", "Write it without them.")
     return text
+
+
+def _require_value(name: str, value: Any) -> None:
+    """Refuses what a field cannot hold, before anything is asked of the ledger."""
+    if machine.is_value(name, value):
+        return
+    match name:
+        case "priority":
+            hint = "Give 0, 1, 2, 3 or 4; 0 is first."
+        case "labels" | "checks":
+            hint = "Give a list of texts, none of them blank."
+        case "depends_on":
+            hint = "Give a list of ids such as 000042."
+        case _:
+            hint = "Give a text that is not blank."
+    raise UsageFault(f"The field {name} cannot be {_shown(value)}.", hint)
+
+
+def _shown(value: Any) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)[:80]
 
 
 def _require_known(decision: Decision, named: Iterable[str | None]) -> None:
@@ -427,6 +455,12 @@ def _require_no_ring(decision: Decision, task_id: str, needs: Iterable[str]) -> 
 
 
 def _submit(decision: Decision, request: Submit) -> None:
+    if request.enter is not None and request.enter not in machine.ENTRIES.values():
+        raise UsageFault(
+            f"There is no entry {request.enter}.", f"Give one of {', '.join(machine.ENTRIES)}."
+        )
+    if request.close and request.enter:
+        raise UsageFault("A task is closed or enters a state, not both.", "Leave one out.")
     task = decision.task(request.task)
     _require_open(task, "be submitted")
     state = task.state
@@ -473,12 +507,12 @@ def _close(decision: Decision, task: Task, request: Submit) -> None:
 
 
 def _dispatch(decision: Decision, task: Task, request: Submit) -> None:
-    entry: State = request.enter or task.enters or "DESIGN"
     present = task.enters
-    if request.has_commits and _is_earlier(entry, present):
+    entry: State = request.enter or present or "DESIGN"
+    if request.has_commits and present is not None and _is_earlier(entry, present):
         raise Refused(
             f"The branch of {task.id} has commits; it cannot enter {entry} any more.",
-            f"Submit it with --enter {STAGE[present or 'WORK'].phase}.",
+            f"Submit it with --enter {STAGE[present].phase}.",
             task.id,
         )
     _require_no_ring(decision, task.id, task.depends_on)
@@ -490,9 +524,9 @@ def _dispatch(decision: Decision, task: Task, request: Submit) -> None:
     decision.add(task, change, target, text=request.remark or "")
 
 
-def _is_earlier(entry: State, present: State | None) -> bool:
+def _is_earlier(entry: State, present: State) -> bool:
     order = list(machine.ENTRIES.values())
-    return order.index(entry) < order.index(present or "WORK")
+    return order.index(entry) < order.index(present)
 
 
 def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
@@ -518,7 +552,7 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
         raise GuardBroken(
             stage.missing,
             f"Nothing is written under {stage.heading} in ASSIGNMENT.md.",
-            f"Write it there, or give it with -m or -F, and submit again.",
+            "Write it there, or give it with -m or -F, and submit again.",
             task.id,
         )
     guards.require(task, request.guard, no_change=request.no_change)
@@ -540,9 +574,7 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
     )
 
 
-def _require_same_assignment(
-    decision: Decision, task: Task, request: Submit | Feedback
-) -> None:
+def _require_same_assignment(decision: Decision, task: Task, request: Submit | Feedback) -> None:
     """Refuses who works from a text or from checks that the manager has changed meanwhile."""
     body, checks = request.body_dispatched, request.checks_dispatched
     same_body = body is None or body == decision.graph.body(task.id)
@@ -766,7 +798,7 @@ def _abort_one(
     if children:
         raise Refused(
             f"The task {task.id} has open children: {', '.join(children)}.",
-            f"Abort these first, or give --recursive.",
+            "Abort these first, or give --recursive.",
             task.id,
         )
     decision.add(task, Aborted(reason), "CLOSED", claim=task.claim, text=reason or "")
@@ -784,6 +816,8 @@ def _claim(decision: Decision, request: Claim) -> None:
     _require_owner(decision, task, "claim")
     if task.claim is not None:
         if not is_expired(task, decision.facts.now):
+            if decision.facts.speaker.claim == task.claim:
+                return
             raise AlreadyClaimed(
                 f"The task {task.id} is held by {task.claimed_by}.",
                 "Take another one with `git tasks claim --next`.",
@@ -810,17 +844,17 @@ def _release(decision: Decision, request: Release) -> None:
     task = decision.task(request.task)
     _require_open(task, "be released")
     speaker = decision.facts.speaker
+    if request.why == "forced":
+        _require_manager(decision, task, "release by force")
     if task.claim is None:
         raise NotClaimed(f"Nobody holds {task.id}.", task=task.id)
     match request.why:
-        case "forced":
-            _require_manager(decision, task, "release by force")
         case "expired":
             if not is_expired(task, decision.facts.now):
                 raise AlreadyClaimed(
                     f"The lease of {task.claimed_by} on {task.id} has not run out.", task=task.id
                 )
-        case "died":
+        case "forced" | "died":
             pass
         case _:
             if speaker.claim != task.claim:
@@ -842,41 +876,59 @@ def _release(decision: Decision, request: Release) -> None:
 
 
 def _edit(decision: Decision, request: Edit) -> None:
+    wanted = _wanted(request)
     task = decision.task(request.task)
+    wanted |= _needs_after(task, request, wanted)
+    named = (*wanted.get("depends_on", ()), *request.remove_dependencies)
+    _require_known(decision, (other for other in named if other not in task.depends_on))
     _require_open(task, "be edited")
     _require_manager(decision, task, "edit")
-    wanted = dict(request.set)
-    unset = [name for name in request.unset if name not in wanted]
-    _require_editable((*wanted, *unset))
-    if "title" in unset:
-        raise UsageFault("A task needs a title.", "Set another one with --title.")
-    if request.add_dependencies or request.remove_dependencies:
-        needs = [n for n in task.depends_on if n not in request.remove_dependencies]
-        wanted["depends_on"] = tuple(dict.fromkeys((*needs, *request.add_dependencies)))
-    if "title" in wanted:
-        wanted["title"] = checked_title(wanted["title"])
     changes = tuple(sorted((k, v) for k, v in wanted.items() if _present(task, k) != v))
+    unset = (name for name in request.unset if name not in wanted)
     dropped = tuple(sorted(n for n in unset if _present(task, n) != _default(n)))
     body = request.body if request.body != decision.graph.body(task.id) else None
     if not changes and not dropped and body is None:
         _clear_attention(decision, task)
         return
-    _require_state_for(task, {*dict(changes), *dropped}, body)
-    if "depends_on" in dict(changes):
-        needs_now: tuple[str, ...] = dict(changes)["depends_on"]
-        _require_few(needs_now)
-        _require_known(decision, [n for n in needs_now if n not in task.depends_on])
-        _require_no_ring(decision, task.id, needs_now)
-    guarded = body is not None or "checks" in (*dict(changes), *dropped)
-    if guarded and task.claim is not None and not request.force:
-        raise AlreadyClaimed(
-            f"The task {task.id} is held by {task.claimed_by}, who works from its text and checks.",
-            "Give --force to change them all the same; the holder is told at submit.",
-            task.id,
-        )
+    names = {*dict(changes), *dropped}
+    _require_editable_now(task, names, body, force=request.force)
+    if "depends_on" in names:
+        _require_no_ring(decision, task.id, wanted.get("depends_on", ()))
     change = Edited(changes, dropped, body is not None, bool(task.attention))
     decision.add(task, change, body=body)
     _unblock(decision, task.id, None)
+
+
+def _wanted(request: Edit) -> dict[str, Any]:
+    """Returns the fields to set; raises UsageFault for a name or a value that cannot be."""
+    wanted = dict(request.set)
+    for name in (*wanted, *request.unset):
+        if name not in machine.EDITABLE and not is_extra(name):
+            raise UsageFault(
+                f"The field {name!r} is not set by hand.",
+                f"Set one of {', '.join(machine.EDITABLE)}, or a key beginning with x-.",
+            )
+    if "title" in wanted:
+        wanted["title"] = checked_title(wanted["title"])
+    elif "title" in request.unset:
+        raise UsageFault("A task needs a title.", "Set another one with --title.")
+    if isinstance(wanted.get("depends_on"), tuple):
+        wanted["depends_on"] = tuple(dict.fromkeys(wanted["depends_on"]))
+        _require_few(wanted["depends_on"])
+    for name, value in wanted.items():
+        _require_value(name, value)
+    return wanted
+
+
+def _needs_after(task: Task, request: Edit, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Returns the dependencies after additions and removals, nothing where there are none."""
+    if not request.add_dependencies and not request.remove_dependencies:
+        return {}
+    before = () if "depends_on" in request.unset else task.depends_on
+    kept = [n for n in wanted.get("depends_on", before) if n not in request.remove_dependencies]
+    needs = tuple(dict.fromkeys((*kept, *request.add_dependencies)))
+    _require_few(needs)
+    return {"depends_on": needs}
 
 
 def _clear_attention(decision: Decision, task: Task) -> None:
@@ -884,26 +936,25 @@ def _clear_attention(decision: Decision, task: Task) -> None:
         decision.add(task, Edited(seen=True))
 
 
-def _require_editable(names: Iterable[str]) -> None:
-    for name in names:
-        if name not in machine.EDITABLE and not name.startswith("x-"):
-            raise UsageFault(
-                f"The field {name!r} is not set by hand.",
-                f"Set one of {', '.join(machine.EDITABLE)}, or a key beginning with x-.",
-            )
-
-
-def _require_state_for(task: Task, names: set[str], body: bytes | None) -> None:
+def _require_editable_now(task: Task, names: set[str], body: bytes | None, *, force: bool) -> None:
     if "depends_on" in names and task.state not in machine.DEPENDENCIES_EDITABLE:
         raise NotAllowed(
             f"The dependencies of {task.id} do not change at {task.state}.",
             f"Run `git tasks hold {task.id}` first.",
             task.id,
         )
-    if body is not None and task.draft is not None:
+    if body is None and "checks" not in names:
+        return
+    if task.draft is not None:
         raise NotAllowed(
-            f"A draft of {task.id} is under review; its text does not change meanwhile.",
+            f"A draft of {task.id} is under review; its text and checks do not change meanwhile.",
             "Wait for the review, or hold the task.",
+            task.id,
+        )
+    if task.claim is not None and not force:
+        raise AlreadyClaimed(
+            f"The task {task.id} is held by {task.claimed_by}, who works from its text and checks.",
+            "Give --force to change them all the same; the holder is told at submit.",
             task.id,
         )
 
@@ -913,16 +964,19 @@ def _present(task: Task, name: str) -> Any:
 
 
 def _default(name: str) -> Any:
-    from gittasks.domain.task import Task  # noqa: PLC0415  # only a cold path needs the class
-
-    return None if name.startswith("x-") else Task._field_defaults.get(name)
+    return None if name.startswith("x-") else Task._field_defaults[name]
 
 
 def _note(decision: Decision, request: Note) -> None:
-    task = decision.task(request.task)
     text = request.text.strip()
     if not text and not request.artifacts and not request.seen:
         raise UsageFault("The note is blank.", "Give some text, --artifact or --seen.")
+    for name, _ in request.artifacts:
+        if not is_name(name):
+            raise UsageFault(
+                f"An artifact cannot be called {_shown(name)}.", "Give --artifact NAME=VALUE."
+            )
+    task = decision.task(request.task)
     _require_open(task, "take a note")
     if request.seen:
         _require_manager(decision, task, "mark as seen")
@@ -936,10 +990,9 @@ def _note(decision: Decision, request: Note) -> None:
 
 def _reparent(decision: Decision, request: Reparent) -> None:
     task = decision.task(request.task)
+    _require_known(decision, (request.parent,))
     _require_open(task, "move")
     _require_manager(decision, task, "move")
-    if request.parent is not None:
-        decision.task(request.parent)
     objection = machine.objection_to_parent(decision.graph, task.id, request.parent)
     if objection is not None:
         raise NotAllowed(f"The task {task.id} cannot move: {objection}.", task=task.id)
@@ -948,11 +1001,15 @@ def _reparent(decision: Decision, request: Reparent) -> None:
 
 
 def _reorder(decision: Decision, request: Reorder) -> None:
+    beside = request.where in ("before", "after")
+    if beside and request.sibling in (None, request.task):
+        raise UsageFault("A task is placed beside another one.", "Name a sibling.")
     task = decision.task(request.task)
+    _require_known(decision, (request.sibling if beside else None,))
     _require_open(task, "move")
     _require_manager(decision, task, "move")
     rows = [decision.task(other) for other in decision.graph.children(task.parent)]
-    siblings = sorted((t for t in rows if t.id != task.id), key=lambda t: t.sort_key)
+    siblings = sorted((t for t in rows if t.id != task.id), key=lambda t: (t.sort_key, t.id))
     keys = [sibling.sort_key for sibling in siblings]
     match request.where:
         case "first":
@@ -960,7 +1017,7 @@ def _reorder(decision: Decision, request: Reorder) -> None:
         case "last":
             place = len(keys)
         case _:
-            place = _place_beside(decision, task, request, [s.id for s in siblings])
+            place = _place_beside(task, request, [s.id for s in siblings])
     low = keys[place - 1] if place > 0 else ""
     high = keys[place] if place < len(keys) else ""
     if (not low or low < task.sort_key) and (not high or task.sort_key < high):
@@ -968,12 +1025,9 @@ def _reorder(decision: Decision, request: Reorder) -> None:
     decision.add(task, Reordered(key_between(low, high)))
 
 
-def _place_beside(decision: Decision, task: Task, request: Reorder, siblings: Sequence[str]) -> int:
+def _place_beside(task: Task, request: Reorder, siblings: Sequence[str]) -> int:
     other = request.sibling
-    if other is None or other == task.id:
-        raise UsageFault("A task is placed beside another one.", "Name a sibling.")
-    decision.task(other)
-    if other not in siblings:
+    if other is None or other not in siblings:
         raise NotAllowed(
             f"The tasks {task.id} and {other} have different parents.",
             f"Move it first with `git tasks reparent {task.id}`.",
