@@ -135,9 +135,15 @@ def _refusal(error: BaseException, session: Session, args: Sequence[str]) -> Git
 
 
 def _usage(error: click.ClickException) -> UsageFault:
-    message = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else PROGRAM
+    if isinstance(error, click.NoSuchOption):
+        nearest = " or ".join(error.possibilities or ())
+        return UsageFault(
+            f"There is no option {error.option_name}.",
+            f"Did you mean {nearest}?" if nearest else f"Run `{path} -h` for its usage.",
+        )
+    message = error.format_message().strip().rstrip(".")
     return UsageFault(f"{message[:1].upper()}{message[1:]}.", f"Run `{path} -h` for its usage.")
 
 
