@@ -42,7 +42,8 @@ COLUMNS = (
 """What `listing` can give; labels come as lines."""
 
 _TABLES = """
-CREATE TABLE meta (version INTEGER, tip TEXT, tree TEXT, good TEXT);
+CREATE TABLE meta (version INTEGER, tip TEXT, tree TEXT);
+CREATE TABLE texts (path TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;
 CREATE TABLE tasks (
     n INTEGER PRIMARY KEY, id TEXT, uid TEXT, title TEXT, state TEXT, role TEXT, open INTEGER,
     enters TEXT, outcome TEXT, priority INTEGER, position TEXT, parent TEXT, supersedes TEXT,
@@ -201,7 +202,7 @@ class Snapshot:
                 if _meta(db)[0] == before:
                     rows = {path: oid and (_FILE_MODE, oid) for path, oid in changes.items()}
                     _Update(db, self._reader, known).apply(cast("Any", rows))
-                    db.execute("UPDATE meta SET tip = ?, tree = ?, good = ?", (tip, tree, tip))
+                    db.execute("UPDATE meta SET tip = ?, tree = ?", (tip, tree))
                 db.execute("COMMIT")
             except BaseException:
                 db.execute("ROLLBACK")
@@ -404,19 +405,10 @@ class Snapshot:
         )
         return _problem(found[0]) if found else None
 
-    @property
-    def good(self) -> str | None:
-        """Returns the last commit that this clone wrote or looked at and found well."""
-        found = self._rows("SELECT good FROM meta")
+    def text(self, path: str) -> bytes | None:
+        """Returns a shared file: the settings, the template or a prompt."""
+        found = self._rows("SELECT data FROM texts WHERE path = ?", (path,))
         return found[0][0] if found else None
-
-    def remember_good(self, tip: str) -> None:
-        """Remembers that the chain up to this commit is well; best effort."""
-        if self._db is not None:
-            try:
-                self._db.execute("UPDATE meta SET good = ?", (tip,))
-            except sqlite3.Error:
-                pass
 
     # ------------------------------------------------------------------------------------ the file
 
@@ -482,7 +474,7 @@ class Snapshot:
 
         if _meta(db)[0] == self.tip:
             return
-        tree = self._reader.commit(self.tip).tree
+        tree = self._tree()
         db.execute("BEGIN IMMEDIATE")
         try:
             tip, before = _meta(db)
@@ -498,6 +490,18 @@ class Snapshot:
         except BaseException:
             db.execute("ROLLBACK")
             raise
+
+    def _tree(self) -> str:
+        tree = self._reader.commit(self.tip).tree
+        names = {entry.name for entry in self._reader.tree(tree)}
+        if names and "project.yaml" not in names:
+            from gittasks.domain.errors import Corrupt
+
+            raise Corrupt(
+                f"The commit {self.tip[:12]} is not of a ledger: it has no project.yaml.",
+                "Run `git tasks recover` to go back to the last good state.",
+            )
+        return tree
 
     def _build_in_memory(self) -> None:
         self._db = _connect(":memory:")
@@ -533,7 +537,7 @@ class Snapshot:
 
         from gittasks.domain.task import STATES
 
-        tree = self._reader.commit(self.tip).tree
+        tree = self._tree()
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -546,7 +550,7 @@ class Snapshot:
                 + [(kind, n) for kind in _COUNTED[1:] for n in range(16)],
             )
             _Update(db, self._reader, {}).fill(changed_paths(self._reader, None, tree))
-            db.execute("INSERT INTO meta VALUES (?, ?, ?, NULL)", (VERSION, self.tip, tree))
+            db.execute("INSERT INTO meta VALUES (?, ?, ?)", (VERSION, self.tip, tree))
             db.execute("COMMIT")
         finally:
             if collecting:
@@ -735,7 +739,7 @@ class _Update:
         self, changes: Mapping[str, tuple[str, str] | None]
     ) -> dict[str, dict[str, str]]:
         """Returns for each task concerned the paths that have a document; notes strange files."""
-        from gittasks.ledger.layout import is_shared_text, parse_path
+        from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path
 
         candidates: dict[str, dict[str, str]] = {}
         for path, now in changes.items():
@@ -746,13 +750,24 @@ class _Update:
                 if now is not None and now[0] == _FILE_MODE:
                     paths[path] = now[1]
                     continue
+            elif path == PROJECT_FILE or is_shared_text(path):
+                self._keep_text(path, now)
+                continue
             if now is None:
                 continue
             if now[0] != _FILE_MODE:
                 self._note(path, place and place[0], now[1], f"The file {path} is no plain file.")
-            elif place is None and path != "project.yaml" and not is_shared_text(path):
+            elif place is None:
                 self._note(path, None, now[1], f"The file {path} does not belong in a ledger.")
         return candidates
+
+    def _keep_text(self, path: str, now: tuple[str, str] | None) -> None:
+        self._db.execute("DELETE FROM texts WHERE path = ?", (path,))
+        if now is not None and now[0] == _FILE_MODE:
+            data = self._reader.blob(now[1])
+            self._db.execute("INSERT INTO texts VALUES (?, ?)", (path, data))
+        elif now is not None:
+            self._note(path, None, now[1], f"The file {path} is no plain file.")
 
     def _add_unchanged(
         self, task: str, paths: dict[str, str], changes: Mapping[str, tuple[str, str] | None]

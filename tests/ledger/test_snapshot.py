@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from gittasks.ledger.snapshot import Filter, Snapshot
 from gittasks.plumbing.objects import Reader
 from gittasks.plumbing.repository import Repository
 from tests.support.builders import LATER, NOW, a_task, write_ledger
-from tests.support.git import git, make_repository
+from tests.support.git import make_repository
 
 TIME = "2027-01-15T08:00:00Z"
 
@@ -63,18 +61,15 @@ def assert_equals_rules(snapshot: Snapshot, tasks: dict[str, Task], now: int = N
         state: n for state in STATES if (n := sum(t.state == state for t in tasks.values()))
     }
     assert snapshot.last_id() == max(map(int, tasks), default=0)
-    for task in tasks:
+    for task, value in tasks.items():
         assert snapshot.dependents(task) == graph.dependents(task)
         assert snapshot.children(task) == graph.children(task)
         assert snapshot.superseders(task) == graph.superseders(task)
-        assert snapshot.with_uid(tasks[task].uid) == task
+        assert snapshot.with_uid(value.uid) == task
     assert snapshot.children(None) == graph.children(None)
 
 
 def a_shape(number: int, count: int) -> st.SearchStrategy[Task | None]:
-    def build(draw: Any) -> Task | None:
-        return None
-
     others = st.integers(1, count).filter(lambda n: n != number).map(lambda n: f"{n:06d}")
 
     @st.composite

@@ -84,6 +84,7 @@ def write_ledger(
 ) -> str:
     """Writes one commit that holds exactly these documents, and moves the branch there."""
     documents = {path_of(task): render(task, (bodies or {}).get(task.id, b"")) for task in tasks}
+    documents["project.yaml"] = b'format: 1\nbase: "master"\n'
     documents.update(files or {})
     drafts = {path: objects.draft(repo, "blob", data) for path, data in documents.items()}
     with objects.Reader(repo) as reader:

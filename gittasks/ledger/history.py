@@ -1,0 +1,107 @@
+"""The events of the ledger as one stream of `git log`, newest first."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.ledger import message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gittasks.domain.events import Event
+    from gittasks.plumbing.objects import Reader
+    from gittasks.plumbing.repository import Repository
+
+__all__ = ["Recorded", "commits", "of_task", "since", "with_body"]
+
+# One commit: ids, times, who, then the message as it was written.
+_FORMAT = "%H%n%T%n%P%n%at%n%ct%n%cn <%ce>%n%B"
+
+
+class Recorded(NamedTuple):
+    """One commit of the ledger, its event, and when it was written by whom."""
+
+    oid: str
+    event: Event
+    tree: str
+    parents: tuple[str, ...]
+    committed_at: int
+    committer: str
+    message: bytes
+
+    @property
+    def subject(self) -> str:
+        """Returns the line for people."""
+        return self.message.split(b"\n", 1)[0].decode("utf-8", "replace")
+
+
+def since(
+    repo: Repository, tip: str, after: str | None = None, *, limit: int | None = None
+) -> Iterator[Recorded]:
+    """Yields the events up to a commit, newest first, without those up to `after`.
+
+    The first commit of every ledger, which is no event, is left out.
+    """
+    revisions = (tip,) if after is None else (tip, f"^{after}")
+    yield from commits(repo, revisions, limit=limit)
+
+
+def of_task(
+    repo: Repository, tip: str, task: str, *, limit: int | None = None
+) -> Iterator[Recorded]:
+    """Yields the events of one task, newest first."""
+    wanted = ("--fixed-strings", f"--grep=Task: {task}")
+    for one in commits(repo, (*wanted, tip)):
+        # The words may also stand in a text.
+        if one.event.task != task:
+            continue
+        yield one
+        if limit is not None:
+            limit -= 1
+            if limit <= 0:
+                return
+
+
+def commits(
+    repo: Repository, arguments: Iterable[str], *, limit: int | None = None
+) -> Iterator[Recorded]:
+    """Yields the events that `git log` with these arguments gives; raises Corrupt at a bad one."""
+    most = () if limit is None else (f"--max-count={limit}",)
+    command = ("log", "-z", f"--format={_FORMAT}", "--no-color", "--min-parents=1")
+    done = repo.git(*command, *most, *arguments, "--")
+    for record in done.stdout.split(b"\0"):
+        if record:
+            yield _recorded(record)
+
+
+def with_body(event: Event, reader: Reader) -> Event:
+    """Returns the event with the body that it brought, read from its document."""
+    from gittasks.domain.events import Configured, brings_body
+
+    if event.document is None or event.body is not None:
+        return event
+    if isinstance(event.change, Configured):
+        if event.change.path is None:
+            return event
+        return event._replace(body=reader.blob(event.document))
+    if not brings_body(event.change, event.source):
+        return event
+    from gittasks.domain.frontmatter import split
+
+    return event._replace(body=split(reader.blob(event.document))[1])
+
+
+def _recorded(record: bytes) -> Recorded:
+    oid, tree, parents, at, committed_at, committer, text = record.split(b"\n", 6)
+    commit = oid.decode("ascii")
+    return Recorded(
+        commit,
+        message.decode(text, int(at), commit),
+        tree.decode("ascii"),
+        tuple(parents.decode("ascii").split()),
+        int(committed_at),
+        os.fsdecode(committer),
+        text,
+    )

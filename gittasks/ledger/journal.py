@@ -1,0 +1,115 @@
+"""The raw bytes of new objects, kept aside until they are surely part of the ledger.
+
+A `gc --prune=now` beside a writer may take objects that are written but not yet reachable, and
+git accepts a commit whose tree is gone. One file an append: a line with the old and the new tip,
+then for each object a line with kind, id and size and its bytes, then the word `end`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.plumbing.objects import Draft
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Entry", "drop", "entries", "keep", "read"]
+
+_HEADER = b"gittasks-journal 1"
+FOLDER = "journal"
+
+
+class Entry(NamedTuple):
+    """What one append was about to do."""
+
+    path: str
+    before: str | None
+    tip: str
+    drafts: tuple[Draft, ...]
+
+    @property
+    def process(self) -> int:
+        """Returns the id of the process that wrote the entry."""
+        pid = self.path.rpartition(".")[2]
+        return int(pid) if pid.isdecimal() else 0
+
+
+def keep(state_dir: str, before: str | None, tip: str, drafts: Sequence[Draft]) -> str:
+    """Writes an entry, safe on the disk when this returns, and returns its path."""
+    folder = os.path.join(state_dir, FOLDER)
+    path = os.path.join(folder, f"{tip}.{os.getpid()}")
+    parts = [b"%s %s %s\n" % (_HEADER, (before or "-").encode(), tip.encode())]
+    for kind, oid, data in ((one.kind, one.oid, one.data) for one in drafts):
+        parts += [f"{kind} {oid} {len(data)}\n".encode(), data, b"\n"]
+    parts.append(b"end\n")
+    beside = path + ".new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        file = os.open(beside, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
+        file = os.open(beside, flags, 0o600)
+    try:
+        try:
+            left = memoryview(b"".join(parts))
+            while left:
+                left = left[os.write(file, left) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.rename(beside, path)
+    except OSError:
+        drop(beside)
+        raise
+    return path
+
+
+def entries(state_dir: str) -> list[str]:
+    """Returns the paths of all entries, oldest first."""
+    folder = os.path.join(state_dir, FOLDER)
+    found = []
+    try:
+        with os.scandir(folder) as files:
+            for file in files:
+                try:
+                    found.append((file.stat().st_mtime_ns, file.path))
+                except FileNotFoundError:
+                    continue
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [path for _, path in sorted(found) if not path.endswith(".new")]
+
+
+def read(path: str) -> Entry | None:
+    """Returns an entry, None if it is gone or was not finished."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    header, _, rest = data.partition(b"\n")
+    words = header.decode("ascii", "replace").split(" ")
+    if not header.startswith(_HEADER) or len(words) != 4 or not rest.endswith(b"end\n"):
+        return None
+    drafts = []
+    at = 0
+    while rest[at : at + 4] != b"end\n" or at + 4 != len(rest):
+        line_end = rest.find(b"\n", at)
+        kind, _, oid_size = rest[at:line_end].decode("ascii", "replace").partition(" ")
+        oid, _, size = oid_size.partition(" ")
+        if line_end < 0 or not size.isdecimal():
+            return None
+        start = line_end + 1
+        at = start + int(size) + 1
+        drafts.append(Draft(oid, kind, rest[start : at - 1]))
+    return Entry(path, None if words[2] == "-" else words[2], words[3], tuple(drafts))
+
+
+def drop(path: str) -> None:
+    """Removes an entry."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
