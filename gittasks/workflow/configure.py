@@ -131,7 +131,7 @@ def _write_text(project: Project, path: str, data: bytes | None) -> Changed:
     def change() -> Configured | None:
         if project.ledger.text(path) == data:
             return None
-        return Configured(path=path, unset=() if data is not None else (path,))
+        return Configured(path=path)
 
     return _append(project, change, data)
 

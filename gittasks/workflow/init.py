@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import config
-from gittasks.domain.errors import Refused, UsageFault, WrongRole
+from gittasks.domain.errors import Corrupt, NoLedger, Refused, UsageFault, WrongRole
 from gittasks.domain.fields import is_branch, shown
+from gittasks.ledger import layout
 from gittasks.plumbing import refs
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def init(project: Project, *, base: str | None = None, branch: str | None = None
             "Only the person at this machine may create a ledger.",
             "Run `git tasks whoami` to see why you are somebody else.",
         )
-    if project.ledger.exists:
+    if _is_there(project):
         return _already(project, base, branch)
     ledger = HEADS + (project.branch.removeprefix(HEADS) if branch is None else _name(branch))
     _require_room(project, ledger)
@@ -41,9 +42,36 @@ def init(project: Project, *, base: str | None = None, branch: str | None = None
     # Asked before anything is written: a folder inside of the checkout is refused.
     worktrees = project.worktree_root
     if ledger != project.branch:
-        project.use_branch(ledger.removeprefix(HEADS))
-    commit = project.ledger.create(settings, speaker.actor)
+        project = _with_branch(project, ledger.removeprefix(HEADS))
+    try:
+        commit = project.ledger.create(settings, speaker.actor)
+    except Refused:
+        project.ledger.refresh()
+        if not project.ledger.exists:
+            raise
+        # Somebody else was faster.
+        return _already(project, base, branch)
     return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit)
+
+
+def _is_there(project: Project) -> bool:
+    """Tells whether there is a ledger; raises Corrupt where there was one that is lost."""
+    try:
+        return bool(project.settings)
+    except NoLedger:
+        return False
+    except Corrupt:
+        # A branch of that name that never was a ledger of ours is merely in the way.
+        if project.ledger.exists and refs.read(project.repo, layout.BACKUP) is None:
+            return False
+        raise
+
+
+def _with_branch(project: Project, name: str) -> Project:
+    """Returns the project with another name for its ledger, which this clone remembers."""
+    project.repo.git("config", "--local", "gittasks.branch", name)
+    project.repo.forget_config()
+    return type(project)(project.repo, project.options, project.environ, project.clock)
 
 
 def _already(project: Project, base: str | None, branch: str | None) -> Begun:
