@@ -154,8 +154,9 @@ def subject(event: Event) -> str:
     """Returns the line for people, at most 72 characters."""
     words = [event.task] if event.task else []
     words.append(event.kind)
-    if event.target is not None and event.is_transition:
-        words.append(f"{event.source} -> {event.target}" if event.source else f"-> {event.target}")
+    if event.target is not None:
+        before = f"{event.source} -> " if event.source else "-> "
+        words.append((before if event.is_transition else "") + event.target)
     line = f"{' '.join(words)} ({event.role} {_ODD_CHARACTER.sub('', event.actor).strip()})"
     return line if len(line) <= _SUBJECT_LIMIT else line[: _SUBJECT_LIMIT - 2] + "…)"
 
