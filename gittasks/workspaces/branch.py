@@ -97,8 +97,10 @@ def _placed(repo: Repository, task: Task, name: str, now: str, base: str) -> Bra
     if now == base:
         return Branch(name, now, base)
     fork = merging.merge_base(repo, base, now) or base
-    # A tip that was submitted stays also when somebody has merged it by hand: it was reviewed.
-    if fork != now or now == task.submitted_tip or _is_elsewhere(repo, HEADS + name):
+    if fork == now and now == task.submitted_tip:
+        # Somebody has merged it by hand. It was submitted, so it stays, and so does its beginning.
+        return Branch(name, now, task.base or fork, behind=True)
+    if fork != now or _is_elsewhere(repo, HEADS + name):
         return Branch(name, now, fork, behind=fork != base)
     return Branch(name, base, base, change=Change(HEADS + name, base, now))
 

@@ -49,6 +49,8 @@ class Outcome(NamedTuple):
         """Returns how the command ended."""
         if self.result.timed_out:
             return f"timed out after {self.result.seconds} s"
+        if self.result.exit == 0:
+            return "passed"
         return f"exit code {self.result.exit}"
 
 
@@ -80,14 +82,15 @@ class Run(NamedTuple):
 
     @property
     def report(self) -> str:
-        """Returns what failed, with the last lines of output, for a reader on this host."""
-        parts = []
-        for one in self.outcomes:
-            if one.has_failed:
-                tail = "\n".join(f"    {line}" for line in one.tail.splitlines())
-                head = f"`{printable(one.result.command)}`: {one.words}"
-                parts.append(f"{head}\n{tail}" if tail else f"{head}, no output")
-        return "\n\n".join(parts)
+        """Returns how each command ended, and the last lines of those that failed."""
+        return "\n".join(_told(one) for one in self.outcomes)
+
+
+def _told(one: Outcome) -> str:
+    head = f"`{printable(one.result.command)}`: {one.words}"
+    if not one.has_failed:
+        return head
+    return "\n".join([head, *(f"    {line}" for line in one.tail.splitlines())])
 
 
 def run(

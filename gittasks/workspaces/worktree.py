@@ -14,7 +14,7 @@ from gittasks.domain.requests import Snapshot
 from gittasks.plumbing import refs, worktrees
 from gittasks.plumbing.errors import GitError, LockTimeout, NotARepository
 from gittasks.plumbing.locks import FileLock
-from gittasks.workspaces import leftovers
+from gittasks.workspaces import leftovers, provisions
 from gittasks.workspaces.branch import HEADS, LOCK_REASON
 from gittasks.workspaces.leftovers import Kept
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gittasks.workspaces.places import Places
 
 _INITIALIZING = "initializing"
-_SETUP_LIMIT = 1800.0
 _ABANDONED = 10.0
 """For how many seconds something half made may still be in the making."""
 
@@ -74,7 +73,7 @@ def ensure(
         else:
             _catch_up(repo, path, HEADS + branch)
     if made:
-        _copy_files(repo, path)
+        provisions.copy_files(repo, path)
     _set_up(repo, places, task, new=made)
     return path
 
@@ -269,56 +268,14 @@ def _is_our_move(message: str) -> bool:
     return not message.startswith(theirs)
 
 
-def _copy_files(repo: Repository, path: str) -> None:
-    """Copies what the tree needs and git does not carry, such as `.env`, from the checkout."""
-    patterns = repo.config.get_all("gittasks.copyFiles")
-    if not patterns:
-        return
-    import glob
-    import shutil
-
-    from gittasks.workspaces.places import checkout_of
-
-    source = checkout_of(repo)
-    if source is None:
-        return
-    for pattern in patterns:
-        for name in sorted(glob.glob(pattern, root_dir=source, recursive=True)):
-            there, here = os.path.join(source, name), os.path.join(path, name)
-            parts = name.split(os.sep)
-            if os.path.isabs(name) or ".." in parts or ".git" in parts or os.path.lexists(here):
-                continue
-            os.makedirs(os.path.dirname(here), exist_ok=True)
-            if os.path.isdir(there) and not os.path.islink(there):
-                shutil.copytree(there, here, symlinks=True)
-            else:
-                shutil.copy2(there, here, follow_symlinks=False)
-
-
 def _set_up(repo: Repository, places: Places, task: str, *, new: bool) -> None:
-    """Runs the clone's own set-up command in a new tree, and again until it has succeeded."""
-    command = repo.config.get("gittasks.setupCommand")
+    """Runs the clone's set-up command in a new tree, and again until it has succeeded."""
     pending = os.path.join(places.folder(task), ".setup-pending")
-    if not command or not (new or os.path.exists(pending)):
+    if not provisions.has_command(repo) or not (new or os.path.exists(pending)):
         return
-    from gittasks.workspaces import checks
-
     with open(pending, "wb"):
         pass
-    done = checks.run_one(
-        command,
-        places.tree(task),
-        os.path.join(places.state, "setup", f"{task}.log"),
-        limit=repo.config.get_seconds("gittasks.setupTimeout", _SETUP_LIMIT),
-    )
-    assert done is not None
-    if done.has_failed:
-        raise GittasksError(
-            f"The set-up command `{checks.printable(command)}` failed in {places.tree(task)}: "
-            f"{done.words}.\n{done.tail}".rstrip(),
-            f"Look at {done.log}, correct gittasks.setupCommand and start the task again.",
-            task,
-        )
+    provisions.set_up(repo, places, task, places.tree(task))
     os.unlink(pending)
 
 
@@ -350,6 +307,41 @@ def _status_line(row: str) -> str:
         return f"{kind * 2} {rest}"
     fields = rest.split(" ", 9 if kind == "u" else 7)
     return f"{fields[0].replace('.', ' ')} {fields[-1]}"
+
+
+def add_spare(
+    repo: Repository, places: Places, name: str, commit: str, *, lock_timeout: float = 30
+) -> str:
+    """Makes a tree of a commit on no branch, for work of the tool's own, and returns its path."""
+    path = _spare(places, name)
+    with locked(places, lock_timeout):
+        _clear_spare(repo, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        worktrees.add_detached(repo, path, commit, LOCK_REASON + name)
+    return path
+
+
+def drop_spare(repo: Repository, places: Places, name: str, *, lock_timeout: float = 30) -> None:
+    """Removes a spare tree with all that was made in it."""
+    path = _spare(places, name)
+    with locked(places, lock_timeout):
+        _clear_spare(repo, path)
+        for folder in (os.path.dirname(path), places.root):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                return
+
+
+def _spare(places: Places, name: str) -> str:
+    return os.path.join(places.root, f"landing-{name}", "tree")
+
+
+def _clear_spare(repo: Repository, path: str) -> None:
+    if os.path.lexists(path):
+        _force_away(repo, path, _git_dir(repo, path))
+    for registered in _registrations(repo, path):
+        _remove_folder(registered)
 
 
 def list_trees(repo: Repository, places: Places) -> tuple[Tree, ...]:

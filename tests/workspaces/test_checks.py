@@ -70,8 +70,9 @@ def test_findings_name_the_failed_commands_without_their_output(tree: Path) -> N
 def test_the_report_shows_the_output_of_what_failed(tree: Path) -> None:
     done = run(tree, "echo fine", "echo out; echo err >&2; exit 1", "false")
     assert done.report == (
-        "`echo out; echo err >&2; exit 1`: exit code 1\n    out\n    err\n\n"
-        "`false`: exit code 1, no output"
+        "`echo fine`: passed\n"
+        "`echo out; echo err >&2; exit 1`: exit code 1\n    out\n    err\n"
+        "`false`: exit code 1"
     )
 
 
