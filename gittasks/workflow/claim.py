@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from gittasks.domain import assignment, machine
+from gittasks.domain import assignment, frontmatter, machine
 from gittasks.domain.errors import NothingFound, Taken
 from gittasks.domain.events import FeedbackGiven, Held
 from gittasks.domain.requests import Claim, Release
@@ -214,7 +214,9 @@ def _prepared(
     )
 
 
-def _with_place(project: Project, task: Task, record: records.ClaimRecord) -> records.ClaimRecord:
+def _with_place(
+    project: Project, task: Task, record: records.ClaimRecord, notes: list[str]
+) -> records.ClaimRecord:
     assert task.branch is not None
     first = record.snapshot is None
     tree = worktree.ensure(
@@ -278,6 +280,6 @@ def _former_draft(project: Project, task: Task) -> bytes | None:
         if left and event.source in machine.DRAFTED and event.revision:
             if machine.STAGE[event.source].back != task.state:
                 return None
-            found, body = project.ledger.document(event.revision)
+            found, body = frontmatter.parse(project.ledger.reader.blob(event.revision))
             return draft_of(found.draft, body).lstrip(b"\n") if found.draft else None
     return None
