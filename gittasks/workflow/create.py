@@ -10,6 +10,7 @@ from gittasks.domain.errors import Cycle, UsageFault
 from gittasks.domain.ids import parse_id, task_id
 from gittasks.domain.requests import Create, Reparent, Submit
 from gittasks.domain.task import PRIORITY
+from gittasks.workflow.abort import put_away
 from gittasks.workflow.trust import approve_own
 
 if TYPE_CHECKING:
@@ -148,7 +149,14 @@ def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
         # Nobody is asked about what they typed themselves.
         commands = [check for one in wanted for check in one.create.checks]
         approve_own(project, commands, speaker.actor)
-    return [_outcome(project, one, appended) for one in wanted]
+    notes = []
+    for event in appended.events:
+        if event.kind == "abort" and event.task is not None:
+            # What is superseded while open ends here, and so does the work on it.
+            notes += put_away(project, project.task(event.task))
+    outcomes = [_outcome(project, one, appended) for one in wanted]
+    outcomes[0] = outcomes[0]._replace(notes=(*outcomes[0].notes, *notes))
+    return outcomes
 
 
 def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> Iterator[Request]:
