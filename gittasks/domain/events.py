@@ -14,7 +14,7 @@ Version 1 of the format is `EVENT_VERSION`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.fields import COUNT_LIMIT
@@ -27,6 +27,9 @@ EVENT_VERSION = 1
 
 EventRole = Role | Literal["tool", "operator", "none"]
 """Who an event speaks for: a role, the tool itself, the operator of this clone, or nobody."""
+
+ReleaseReason = Literal["released", "expired", "forced", "died"]
+"""Why a claim ended unfinished."""
 
 Pairs = tuple[tuple[str, str], ...]
 JsonPairs = tuple[tuple[str, Any], ...]
@@ -137,7 +140,7 @@ class Claimed(NamedTuple):
 class Released(NamedTuple):
     """A claim ended unfinished: released, expired, forced or died."""
 
-    why: Literal["released", "expired", "forced", "died"] = "released"
+    why: ReleaseReason = "released"
     reason: str | None = None
     cost: Cost | None = None
 
@@ -465,9 +468,7 @@ _FROM_JSON: dict[str, Callable[[Any], Any]] = {
     "Draft | None": _draft,
     "Cost | None": _cost,
     "tuple[CheckResult, ...]": _results,
-    'Literal["released", "expired", "forced", "died"]': _one_of(
-        "released", "expired", "forced", "died"
-    ),
+    "ReleaseReason": _one_of(*get_args(ReleaseReason)),
 }
 
 _TO_JSON: dict[str, Callable[[Any], Any]] = {
