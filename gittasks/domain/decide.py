@@ -533,6 +533,8 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
     stage = STAGE[task.state]
     assert stage.next is not None
     body = decision.graph.body(task.id)
+    if request.guard is None and stage.phase == "work":
+        raise Busy(f"The branch of {task.id} was not looked at.", "Try again.", task.id)
     _require_same_assignment(decision, task, request)
     if stage.heading is None:
         guards.require(task, request.guard)

@@ -123,7 +123,8 @@ def clean(tip: str = TIP, branch: str = branch_of(1), **fields: Any) -> GuardRep
 def finish(task: Task, tip: str | None = None, **fields: Any) -> Submit:
     """Returns the submit of a claimed task by a holder who did all that the stage asks for."""
     stage = STAGE[task.state]
-    at = tip or (TIP if stage.guard == "committed" else task.dispatched or BASE)
+    worked = LATER_TIP if task.submitted_tip == TIP else TIP
+    at = tip or (worked if stage.guard == "committed" else task.dispatched or BASE)
     base: dict[str, Any] = {"guard": clean(at, task.branch or branch_of(int(task.id)))}
     if stage.heading is not None:
         base["section"] = section(stage.heading)
@@ -232,7 +233,7 @@ class Story:
             elif task.state == "MANAGER_REVIEW":
                 self.lands(number)
             else:
-                self.finishes(number, tip=LATER_TIP if task.submitted_tip == TIP else None)
+                self.finishes(number)
 
     def holds(self, number: int = 1, reason: str = "wait") -> list[Event]:
         """Holds a task as the manager."""
