@@ -243,10 +243,14 @@ def _ring(needs: Sequence[set[int]]) -> list[int]:
 
 
 def _outcome(project: Project, one: Wanted, appended: Appended) -> Outcome:
-    graph = project.ledger.graph()
-    task = graph.with_uid(one.create.uid)
+    task = project.ledger.graph().with_uid(one.create.uid)
     assert task is not None
-    outcome = project.outcome(task, appended)
+    own = [n for n, event in enumerate(appended.events) if event.task == task]
+    part = appended._replace(
+        events=tuple(appended.events[n] for n in own),
+        commits=tuple(appended.commits[n] for n in own),
+    )
+    outcome = project.outcome(task, part)
     if outcome.changed:
         return outcome._replace(kind="create")
     note = f"The task {task} was created with this key before; nothing to do."

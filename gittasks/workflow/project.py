@@ -302,7 +302,9 @@ class Project:
         unblocked = tuple(
             event.task for event in appended.events if event.kind == "unblock" and event.task
         )
-        notes = tuple(extra.pop("notes", ()))
+        from gittasks.workflow.secrets import warnings
+
+        notes = (*extra.pop("notes", ()), *warnings(appended.events))
         if not own:
             return Outcome(task, "none", task.state, task.state, None, (), False, notes, extra)
         first = appended.events[own[0]]
