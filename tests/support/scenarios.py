@@ -175,8 +175,9 @@ def _difference(page: str, step: Step, printed: list[str], status: int) -> str:
 
 def _updated(text: str, steps: list[Step], ran: list[tuple[list[str], int]]) -> str:
     lines = text.split("\n")
-    for step, (printed, _) in reversed(list(zip(steps, ran, strict=False))):
-        if not is_as_expected(step.expected, printed):
+    for step, (printed, status) in reversed(list(zip(steps, ran, strict=False))):
+        # What a failing command says is no page's text: the page is wrong, or the product is.
+        if status == 0 and not is_as_expected(step.expected, printed):
             lines[step.first : step.last] = printed
     return "\n".join(lines)
 
