@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from gittasks.cli import frame, main
+from gittasks.cli import clicked, main
 from gittasks.domain import config, errors, events, frontmatter, machine
 from gittasks.domain.task import ROLES, STATES
 from gittasks.ledger import layout, message
@@ -284,12 +284,12 @@ def commands_page() -> str:
 
 
 def _commands() -> Iterator[str]:
-    group = main.group()
+    group = clicked.group()
     context = click.Context(group, info_name="git tasks")
     yield "`git tasks` alone is `git tasks status`, and `git tasks 42` is `git tasks show 42`. A task is"
     yield "spelled `42`, `000042`, `#42` or `task/000042`; `.` is the task of the worktree you are in."
     yield from ("", "## Everywhere", "", "Before or after the command and its arguments:", "")
-    yield from _options(frame.GLOBALS)
+    yield from _options(one for one in clicked.GLOBALS if isinstance(one, click.Option))
     for section in main.SECTIONS:
         yield from ("", f"## {section}")
         for name, (place, _) in main.COMMANDS.items():
@@ -311,7 +311,7 @@ def _command(command: click.Command, parent: click.Context, name: str) -> Iterat
     own = [
         one
         for one in command.params
-        if isinstance(one, click.Option) and one not in frame.GLOBALS and not one.hidden
+        if isinstance(one, click.Option) and one not in clicked.GLOBALS and not one.hidden
     ]
     if own:
         yield from ("", *_options(own))
@@ -323,7 +323,7 @@ def _command(command: click.Command, parent: click.Context, name: str) -> Iterat
             said = " ".join(_paragraphs(inner.help or ""))
             yield f"- `{' '.join([inner_context.command_path, *pieces])}`: {said}"
             for one in inner.params:
-                if isinstance(one, click.Option) and one not in frame.GLOBALS:
+                if isinstance(one, click.Option) and one not in clicked.GLOBALS:
                     yield f"  - {_spelled(one)}: {one.help}"
 
 

@@ -6,47 +6,25 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from gittasks.cli.frame import Session, session_of
-from gittasks.domain.errors import GittasksError, Interrupted, UsageFault
+from gittasks.domain.errors import GittasksError, Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from gittasks.cli.frame import Session
     from gittasks.cli.output import Output
 
-PROGRAM = "git tasks"
 
-
-def run(group: click.Group, args: Sequence[str]) -> int:
-    """Runs one command line and returns its exit status; no exception leaves this function."""
-    context: click.Context | None = None
-    session = Session()
+def guarded(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
+    """Makes the call and returns the exit status; no exception leaves this function."""
     try:
-        with group.make_context(PROGRAM, list(args)) as context:
-            session = session_of(context)
-            status = group.invoke(context)
+        status = call() or 0
         session.out.finish()
-        return status if isinstance(status, int) else 0
-    except click.exceptions.Exit as end:
-        return _finished(session, end.exit_code)
+        return status
     except BrokenPipeError:
         return _reader_left(session)
     except BaseException as error:  # noqa: BLE001 - the last one who can tell the user
-        if isinstance(error, SystemExit):
-            return _finished(session, error.code if isinstance(error.code, int) else 1)
-        return _failed(error, session, args)
-
-
-def _finished(session: Session, status: int) -> int:
-    try:
-        session.out.finish()
-    except BrokenPipeError:
-        return _reader_left(session)
-    except OSError as error:
-        return _failed(error, session, ())
-    return status
+        return _failed(error, session, words)
 
 
 def _reader_left(session: Session) -> int:
@@ -70,6 +48,8 @@ def _silence() -> None:
 
 
 def _failed(error: BaseException, session: Session, args: Sequence[str]) -> int:
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        return error.code
     refusal = _refusal(error, session, args)
     if isinstance(error, OSError):
         # Half a document may be held back; what follows must be the only one.
@@ -120,10 +100,12 @@ def _asks_for_json(args: Sequence[str]) -> bool:
 def _refusal(error: BaseException, session: Session, args: Sequence[str]) -> GittasksError:
     if isinstance(error, GittasksError):
         return error
-    if isinstance(error, click.ClickException):
-        return _usage(error)
-    if isinstance(error, KeyboardInterrupt | EOFError | click.Abort):
+    if isinstance(error, KeyboardInterrupt):
         return Interrupted("Interrupted.")
+    clicked = sys.modules.get("gittasks.cli.clicked")
+    usage = None if clicked is None else clicked.refusal(error)
+    if isinstance(usage, GittasksError):
+        return usage
     from gittasks.workflow.failures import told
 
     known = told(error)
@@ -132,19 +114,6 @@ def _refusal(error: BaseException, session: Session, args: Sequence[str]) -> Git
     if isinstance(error, OSError) and error.errno is not None:
         return _system(error)
     return _bug(error, session, args)
-
-
-def _usage(error: click.ClickException) -> UsageFault:
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else PROGRAM
-    if isinstance(error, click.NoSuchOption):
-        nearest = " or ".join(error.possibilities or ())
-        return UsageFault(
-            f"There is no option {error.option_name}.",
-            f"Did you mean {nearest}?" if nearest else f"Run `{path} -h` for its usage.",
-        )
-    message = error.format_message().strip().rstrip(".")
-    return UsageFault(f"{message[:1].upper()}{message[1:]}.", f"Run `{path} -h` for its usage.")
 
 
 def _system(error: OSError) -> GittasksError:

@@ -1,20 +1,21 @@
-"""What every command shares: the options accepted everywhere, and the session they describe."""
+"""What every command shares: the session, and how its options are declared and read.
+
+A command is declared once, without click: whatever is plain is read here in a millisecond, and
+everything else (help, typing errors, unusual spellings) is left to click, which is given the same
+declaration by `gittasks.cli.clicked` and says what is wrong.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from gittasks.cli.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gittasks.workflow.project import Outcome, Project
-
-_META = "gittasks.session"
 
 
 class Globals(NamedTuple):
@@ -46,6 +47,10 @@ class Session:
         if name == "path":
             value = os.path.join(self._said.get("path", ""), value)
         self._said[name] = value
+
+    def take(self, other: Session) -> None:
+        """Notes all that another session was told."""
+        self._said.update(other._said)
 
     @property
     def options(self) -> Globals:
@@ -156,98 +161,276 @@ def _told(outcome: Outcome) -> tuple[str, ...]:
     return (line, *(f"{other} unblocked" for other in outcome.unblocked))
 
 
-def session_of(context: click.Context) -> Session:
-    """Returns the session of a run, made when it is first asked for."""
-    session = context.meta.get(_META)
-    if session is None:
-        session = context.meta[_META] = Session()
-    assert isinstance(session, Session)
-    return session
+class Choice:
+    """A value that is one of some words."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """Takes the words."""
+        self.words = tuple(words)
+
+    def convert(self, text: str) -> str:
+        """Returns the word; raises ValueError for another one."""
+        if text not in self.words:
+            raise ValueError(text)
+        return text
 
 
-def _note(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    if value is None or value is False or parameter.name is None:
-        return
-    if parameter.name == "no_pager":
-        session_of(context).tell("pager", False)
-        return
-    if parameter.name == "role":
-        from gittasks.domain.task import ROLES
+class IntRange:
+    """A whole number within limits, both included."""
 
-        if value not in ROLES:
-            raise click.BadParameter(
-                f"{value!r} is not a role; the roles are {', '.join(ROLES)}.", context, parameter
-            )
-    session_of(context).tell(parameter.name, value)
+    __slots__ = ("max", "min")
+
+    def __init__(self, min: int | None = None, max: int | None = None) -> None:
+        """Takes the limits; None is none."""
+        self.min = min
+        self.max = max
+
+    def convert(self, text: str) -> int:
+        """Returns the number; raises ValueError for anything else."""
+        number = int(text)
+        if (self.min is not None and number < self.min) or (
+            self.max is not None and number > self.max
+        ):
+            raise ValueError(text)
+        return number
 
 
-def _option(*names: str, help: str, **settings: Any) -> click.Option:
-    return click.Option(
-        names, help=help, callback=_note, expose_value=False, hidden=True, **settings
+class Parameter:
+    """One option or argument, as it was declared."""
+
+    __slots__ = (
+        "default", "help", "is_argument", "is_flag", "metavar", "multiple", "name", "names", "nargs",
+        "required", "type",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913
+        self,
+        names: Sequence[str],
+        *,
+        is_argument: bool = False,
+        is_flag: bool = False,
+        multiple: bool = False,
+        required: bool = False,
+        nargs: int = 1,
+        default: Any = None,
+        type: Choice | IntRange | None = None,
+        metavar: str | None = None,
+        help: str | None = None,
+    ) -> None:
+        """Takes spellings and at most one plain word, which names the function's parameter."""
+        self.names = tuple(name for name in names if name.startswith("-"))
+        plain = [name for name in names if not name.startswith("-")]
+        longest = max(self.names, key=len, default="").lstrip("-")
+        self.name = (plain[0] if plain else longest).replace("-", "_").lower()
+        self.is_argument = is_argument
+        self.is_flag = is_flag
+        self.multiple = multiple
+        self.required = required
+        self.nargs = nargs
+        self.default = default
+        self.type = type
+        self.metavar = metavar
+        self.help = help
+
+    def value(self, texts: Sequence[str]) -> Any:
+        """Returns what the function gets for these texts; raises ValueError for a wrong one."""
+        if self.is_flag:
+            return bool(texts)
+        many = self.multiple or self.nargs == -1
+        if not texts:
+            if self.required:
+                raise ValueError(self.name)
+            return () if many else self.default
+        values = tuple(texts) if self.type is None else tuple(map(self.type.convert, texts))
+        return values if many else values[-1]
+
+
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
+    """Declares an option of the function below."""
+    return _declaring(Parameter(names, **settings))
+
+
+def argument(
+    name: str, *, required: bool | None = None, nargs: int = 1, **settings: Any
+) -> Callable[[Any], Any]:
+    """Declares an argument of the function below; `nargs=-1` takes all that are left."""
+    # Where any number is taken, none is fine unless it is said otherwise.
+    wanted = nargs > 0 if required is None else required
+    return _declaring(
+        Parameter((name,), is_argument=True, required=wanted, nargs=nargs, **settings)
     )
 
 
-GLOBALS: tuple[click.Option, ...] = (
-    _option("-C", "path", metavar="PATH", help="run as if started in PATH"),
-    _option("--json", is_flag=True, help="print one JSON document, also for errors"),
-    _option("--as", "actor", metavar="NAME", help="speak as NAME"),
-    _option("--role", metavar="ROLE", help="speak in ROLE"),
-    _option("--claim", metavar="SECRET", help="speak for the claim with this secret"),
-    _option("--offline", is_flag=True, help="do without the remote"),
-    _option("--no-pager", is_flag=True, help="print straight to the terminal"),
-    _option("--color", type=click.Choice(("auto", "always", "never")), help="when to use colours"),
-    _option("-q", "--quiet", is_flag=True, help="print data only"),
-    _option("-v", "--verbose", is_flag=True, help="tell more on stderr"),
-)
+def _declaring(parameter: Parameter) -> Callable[[Any], Any]:
+    def decorator(function: Any) -> Any:
+        function.__dict__.setdefault("declared", []).insert(0, parameter)
+        return function
 
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_FOOT = "Options that every command takes: see `git tasks -h`."
+    return decorator
 
 
-class Command(click.Command):
-    """A command that also takes the options accepted everywhere."""
+class Command:
+    """One command: its word, its function, its parameters and what help says."""
 
-    def __init__(self, name: str | None, **settings: Any) -> None:
-        """Adds the global options behind the command's own."""
-        settings["params"] = [*(settings.get("params") or ()), *GLOBALS]
-        settings.setdefault("context_settings", _SETTINGS)
-        settings.setdefault("epilog", _FOOT)
-        super().__init__(name, **settings)
+    __slots__ = ("by_name", "function", "help", "name", "parameters")
+
+    def __init__(self, name: str, function: Callable[..., None]) -> None:
+        """Takes what the decorators below have declared."""
+        self.name = name
+        self.function = function
+        self.help = function.__doc__ or ""
+        self.parameters: tuple[Parameter, ...] = tuple(getattr(function, "declared", ()))
+        self.by_name = {name: one for one in self.parameters for name in one.names}
+
+    def read(self, words: Sequence[str], session: Session) -> dict[str, Any] | None:
+        """Returns the function's parameters; None where click has to look at the words."""
+        options: dict[Parameter, list[str]] = {}
+        arguments: list[str] = []
+        at = 0
+        while at < len(words):
+            word = words[at]
+            at += 1
+            if word == "--":
+                arguments += words[at:]
+                break
+            if word[:1] != "-" or word == "-":
+                arguments.append(word)
+                continue
+            found = _option(word, self.by_name)
+            if found is None:
+                return None
+            parameter, text = found
+            if text is None and not parameter.is_flag:
+                if at == len(words):
+                    return None
+                text = words[at]
+                at += 1
+            options.setdefault(parameter, []).append(text or "")
+        return self._values(options, arguments, session)
+
+    def _values(
+        self, options: Mapping[Parameter, list[str]], arguments: list[str], session: Session
+    ) -> dict[str, Any] | None:
+        values: dict[str, Any] = {}
+        left = arguments
+        try:
+            for one in self.parameters:
+                if one.is_argument:
+                    taken = len(left) if one.nargs == -1 else one.nargs
+                    texts, left = left[:taken], left[taken:]
+                else:
+                    texts = options.get(one, [])
+                values[one.name] = one.value(texts)
+            if left or not _note_all(options, session):
+                return None
+        except ValueError:
+            return None
+        return values
 
 
-class Group(click.Group):
-    """A command of several verbs, such as `dep add`, that takes the global options too."""
+class Group:
+    """A command of several verbs, such as `dep add`."""
 
-    def __init__(self, name: str | None = None, **settings: Any) -> None:
-        """Adds the global options behind the group's own."""
-        settings["params"] = [*(settings.get("params") or ()), *GLOBALS]
-        settings.setdefault("context_settings", _SETTINGS)
-        settings.setdefault("epilog", _FOOT)
-        settings.setdefault("no_args_is_help", False)
-        super().__init__(name, **settings)
+    __slots__ = ("commands", "help", "name")
 
-    def verb(self, name: str, **settings: Any) -> Callable[[Callable[..., None]], Command]:
+    def __init__(self, name: str, help: str = "") -> None:
+        """Starts without verbs."""
+        self.name = name
+        self.help = help
+        self.commands: dict[str, Command] = {}
+
+    def verb(self, name: str) -> Callable[[Callable[..., None]], Command]:
         """Declares one verb of the group; its function gets the session first."""
-        declare = command(name, **settings)
 
         def decorator(function: Callable[..., None]) -> Command:
-            made = declare(function)
-            self.add_command(made)
+            made = self.commands[name] = Command(name, function)
             return made
 
         return decorator
 
 
-def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Command]:
+def command(name: str) -> Callable[[Callable[..., None]], Command]:
     """Declares a command; its function gets the session before its own parameters."""
+    return lambda function: Command(name, function)
 
-    def decorator(function: Callable[..., None]) -> Command:
-        def run(**values: Any) -> None:
-            function(session_of(click.get_current_context()), **values)
 
-        run.__doc__ = function.__doc__
-        # click collects the options of the decorators below on the function itself.
-        run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-        return click.command(name, cls=Command, **settings)(run)
+GLOBALS: tuple[Parameter, ...] = (
+    Parameter(("-C", "path"), multiple=True, metavar="PATH", help="run as if started in PATH"),
+    Parameter(("--json",), is_flag=True, help="print one JSON document, also for errors"),
+    Parameter(("--as", "actor"), metavar="NAME", help="speak as NAME"),
+    Parameter(("--role",), metavar="ROLE", help="speak in ROLE"),
+    Parameter(("--claim",), metavar="SECRET", help="speak for the claim with this secret"),
+    Parameter(("--offline",), is_flag=True, help="do without the remote"),
+    Parameter(("--no-pager",), is_flag=True, help="print straight to the terminal"),
+    Parameter(
+        ("--color",),
+        type=Choice(("auto", "always", "never")),
+        metavar="WHEN",
+        help="colours: auto, always or never",
+    ),
+    Parameter(("-q", "--quiet"), is_flag=True, help="print data only"),
+    Parameter(("-v", "--verbose"), is_flag=True, help="tell more on stderr"),
+)
+_GLOBAL_NAMES = {name: one for one in GLOBALS for name in one.names}
 
-    return decorator
+
+def note(session: Session, name: str, value: Any) -> None:
+    """Tells the session one global option; raises ValueError for a value that cannot be."""
+    if value is None or value is False or value == ():
+        return
+    if name == "no_pager":
+        session.tell("pager", False)
+    elif name == "path":
+        for part in value:
+            session.tell("path", part)
+    else:
+        if name == "role":
+            from gittasks.domain.task import ROLES
+
+            if value not in ROLES:
+                raise ValueError(f"{value!r} is not a role; the roles are {', '.join(ROLES)}.")
+        session.tell(name, value)
+
+
+def read_globals(words: Sequence[str], session: Session) -> int | None:
+    """Notes the options before a command and returns how many words they take.
+
+    None where click has to look at the words.
+    """
+    options: dict[Parameter, list[str]] = {}
+    at = 0
+    while at < len(words) and words[at][:1] == "-":
+        found = _option(words[at], {})
+        if found is None:
+            return None
+        parameter, text = found
+        at += 1
+        if text is None and not parameter.is_flag:
+            if at == len(words):
+                return None
+            text = words[at]
+            at += 1
+        options.setdefault(parameter, []).append(text or "")
+    return at if _note_all(options, session) else None
+
+
+def _option(word: str, own: Mapping[str, Parameter]) -> tuple[Parameter, str | None] | None:
+    """Returns the option that a word names, and the value behind its equals sign."""
+    name, is_given, text = word.partition("=")
+    parameter = own.get(name) or _GLOBAL_NAMES.get(name)
+    if parameter is None or (is_given and (parameter.is_flag or name[:2] != "--")):
+        return None
+    return parameter, text if is_given else None
+
+
+def _note_all(options: Mapping[Parameter, list[str]], session: Session) -> bool:
+    """Notes the global ones among the options; tells whether all of them could be."""
+    try:
+        for one in GLOBALS:
+            if one in options:
+                note(session, one.name, one.value(options[one]))
+    except ValueError:
+        return False
+    return True

@@ -6,13 +6,12 @@ import gc
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
-
 from gittasks.cli import errors, frame
-from gittasks.domain.errors import UsageFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+PROGRAM = "git tasks"
 
 SECTIONS = ("Every day", "Plan", "Work", "Look", "Keep in order")
 
@@ -84,55 +83,57 @@ INSTEAD: dict[str, str] = {
 _GLOBAL_HELP_COLUMN = 22
 
 
-class Tasks(frame.Group):
-    """The group of all commands, which imports the one that is called."""
+def load(name: str) -> frame.Command | frame.Group:
+    """Returns a command from the file that is named like it."""
+    from importlib import import_module
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Returns the names of all commands in the order of the table."""
-        return list(COMMANDS)
+    command = import_module(f"gittasks.cli.commands.{name}").command
+    assert isinstance(command, frame.Command | frame.Group)
+    return command
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Returns a command from the file that is named like it."""
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
+
+def run(words: Sequence[str], session: frame.Session) -> int | None:
+    """Runs one command line; what is not plain is left to click."""
+    if list(words) in (["-h"], ["--help"]):
+        session.out.block(overview())
+        return 0
+    said = frame.Session()
+    call = plain_call(words, said)
+    if call is None:
+        from gittasks.cli import clicked
+
+        return clicked.run(words, session)
+    session.take(said)
+    command, values = call
+    command.function(session, **values)
+    return 0
+
+
+def plain_call(
+    words: Sequence[str], session: frame.Session
+) -> tuple[frame.Command, dict[str, Any]] | None:
+    """Returns the command meant and its parameters; None where click has to look at the words."""
+    at = frame.read_globals(words, session)
+    if at is None:
+        return None
+    word = words[at] if at < len(words) else "status"
+    rest = words[at + 1 :]
+    if is_task_word(word):
+        word, rest = "show", words[at:]
+    name = ALIASES.get(word, word)
+    if name not in COMMANDS:
+        return None
+    command = load(name)
+    if isinstance(command, frame.Group):
+        skipped = frame.read_globals(rest, session)
+        verb = (
+            None if skipped is None or skipped >= len(rest) else command.commands.get(rest[skipped])
+        )
+        if skipped is None or verb is None:
             return None
-        from importlib import import_module
-
-        try:
-            module = import_module(f"gittasks.cli.commands.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"gittasks.cli.commands.{name}":
-                raise
-            return None
-        command = module.command
-        assert isinstance(command, click.Command)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds the command meant by the first word; a task's id means `show`."""
-        word = args[0]
-        if is_task_word(word):
-            return "show", self.get_command(ctx, "show"), args
-        if word in INSTEAD:
-            raise UsageFault(f"There is no command {word!r}.", INSTEAD[word])
-        command = self.get_command(ctx, word)
-        if command is None:
-            raise UsageFault(
-                f"There is no command {word!r}.", suggestion(word, [*COMMANDS, *ALIASES])
-            )
-        return ALIASES.get(word, word), command, args[1:]
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command named, or `status` where none is."""
-        if not ctx._protected_args:
-            ctx._protected_args = ["status"]
-        return super().invoke(ctx)
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Writes the overview without importing a single command."""
-        formatter.write(overview())
+        command, rest = verb, rest[skipped + 1 :]
+    values = command.read(rest, session)
+    return None if values is None else (command, values)
 
 
 def is_task_word(word: str) -> bool:
@@ -158,7 +159,7 @@ def overview() -> str:
         ]
     lines += ["", "Options, before or after the command:"]
     for option in frame.GLOBALS:
-        names = ", ".join(option.opts) + (f" {option.metavar}" if option.metavar else "")
+        names = ", ".join(option.names) + (f" {option.metavar}" if option.metavar else "")
         lines.append(f"  {names:<{_GLOBAL_HELP_COLUMN}}{option.help}")
     lines.append(f"  {'--version':<{_GLOBAL_HELP_COLUMN}}print the versions and stop")
     lines += ["", "`git tasks <command> -h` explains one command.", ""]
@@ -188,29 +189,15 @@ def distance(one: str, other: str) -> int:
     return row[-1]
 
 
-def _print_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from gittasks.cli.commands.version import print_versions
-
-        print_versions(frame.session_of(context))
-        context.exit()
-
-
-def group() -> Tasks:
-    """Returns the command line as click sees it."""
-    version = click.Option(
-        ["--version"], is_flag=True, expose_value=False, callback=_print_versions, hidden=True
-    )
-    return Tasks("git tasks", params=[version], callback=lambda: None, invoke_without_command=True)
-
-
 def main() -> NoReturn:
     """Runs the command line of this process and ends it."""
+    words = sys.argv[1:]
+    session = frame.Session()
     # A process that lives for milliseconds needs no collector of rings.
     was_on = gc.isenabled()
     gc.disable()
     try:
-        status = errors.run(group(), sys.argv[1:])
+        status = errors.guarded(lambda: run(words, session), session, words)
     finally:
         if was_on:
             gc.enable()

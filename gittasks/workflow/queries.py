@@ -118,8 +118,12 @@ class Overview(NamedTuple):
 
 def snapshot_of(project: Project) -> Snapshot:
     """Returns the read cache at the tip; raises NoLedger before `init`."""
-    project.require_ledger()
     return project.ledger.snapshot
+
+
+def task_of(project: Project, task_id: str) -> Task:
+    """Returns a task; raises UnknownTask, or Corrupt naming what its document has wrong."""
+    return project.ledger.graph().need(task_id)
 
 
 def now_of(project: Project) -> str:
@@ -221,7 +225,7 @@ def _waiting_for_trust(project: Project, snapshot: Snapshot) -> list[tuple[int, 
 def show(project: Project, task_id: str) -> Shown:
     """Returns everything about one task; raises UnknownTask, or Corrupt for a bad document."""
     snapshot = snapshot_of(project)
-    task = project.task(task_id)
+    task = task_of(project, task_id)
     needs = tuple(snapshot.tasks(task.depends_on))
     children = tuple(snapshot.tasks(snapshot.children(task_id)))
     needed_by = tuple(snapshot.tasks(snapshot.dependents(task_id)))
@@ -352,7 +356,6 @@ def log(
     """Yields the events of the ledger or of one task, newest first."""
     from gittasks.ledger import history
 
-    project.require_ledger()
     tip = project.ledger.tip
     arguments = [tip] if since is None else [*_newer_than(project, tip, since), tip]
     if task_id is None:
@@ -413,7 +416,7 @@ def dependency_tree(project: Project, task_id: str) -> list[Node]:
     snapshot = snapshot_of(project)
     nodes: list[Node] = []
     seen: set[str] = set()
-    stack = [(0, project.task(task_id))]
+    stack = [(0, task_of(project, task_id))]
     while stack:
         depth, task = stack.pop()
         repeated = task.id in seen and bool(task.depends_on)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
 
 from gittasks.cli import errors, frame
@@ -21,18 +20,18 @@ from gittasks.plumbing.errors import (
     NotARepository,
     RefMoved,
 )
-from tests.support.cli import COMMAND, environment
+from tests.support.cli import COMMAND, environment, tasks_inprocess
 
 
-def run(failure: Callable[[], object], *args: str) -> int:
-    """Runs a command line whose one command does as told, and returns its exit status."""
-    group = frame.Group("git tasks")
+def run(failure: Callable[[], object], *words: str) -> int:
+    """Makes a call that does as told where a command would be, and returns the exit status."""
+    session = frame.Session()
+    frame.read_globals(words, session)
 
-    @group.verb("fail")
-    def fail(session: frame.Session) -> None:
+    def call() -> None:
         failure()
 
-    return errors.run(group, [*args, "fail"])
+    return errors.guarded(call, session, words)
 
 
 def raising(error: BaseException) -> Callable[[], object]:
@@ -86,12 +85,6 @@ def raising(error: BaseException) -> Callable[[], object]:
             "hint: Free space, or correct the permissions, and run the command again.\n",
         ),
         (KeyboardInterrupt(), 130, "error: Interrupted.\n"),
-        (click.Abort(), 130, "error: Interrupted.\n"),
-        (
-            click.UsageError("no such thing"),
-            2,
-            "error: No such thing.\nhint: Run `git tasks fail -h` for its usage.\n",
-        ),
     ],
 )
 def test_every_kind_of_failure_has_its_words_and_its_code(
@@ -122,16 +115,13 @@ def test_a_failure_is_one_json_document_where_json_is_wanted(
     }
 
 
-def test_a_mistyped_line_is_one_json_document_too(capsys: pytest.CaptureFixture[str]) -> None:
-    ended = errors.run(frame.Group("git tasks"), ["--nonsense", "--json"])
-    out, _ = capsys.readouterr()
-    assert ended == 2
-    assert json.loads(out)["error"]["name"] == "USAGE"
+def test_a_mistyped_line_is_one_json_document_too(home: Path) -> None:
+    said = tasks_inprocess(home, "--nonsense", "--json", check=2)
+    assert said.json()["error"]["name"] == "USAGE"
 
 
-def test_behind_two_dashes_json_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
-    errors.run(frame.Group("git tasks"), ["--nonsense", "--", "--json"])
-    assert capsys.readouterr().out == ""
+def test_behind_two_dashes_json_is_no_option(home: Path) -> None:
+    assert tasks_inprocess(home, "--nonsense", "--", "--json", check=2).out == ""
 
 
 def test_a_defect_is_admitted_and_leaves_a_report(
@@ -159,10 +149,7 @@ def test_a_reader_who_has_seen_enough_ends_it_quietly(capfd: pytest.CaptureFixtu
 
 
 def test_a_status_that_a_command_chose_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    def leave() -> None:
-        click.get_current_context().exit(7)
-
-    assert run(leave) == 7
+    assert errors.guarded(lambda: 7, frame.Session(), ()) == 7
     assert run(lambda: sys.exit(5)) == 5
     assert capsys.readouterr() == ("", "")
 

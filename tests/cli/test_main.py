@@ -193,7 +193,7 @@ def loaded(folder: Path, *line: str) -> set[str]:
     return set(done.stderr.decode().split("\n"))
 
 
-@pytest.mark.parametrize("line", [["-h"], ["sbumit"], ["done"], ["--frob"]])
+@pytest.mark.parametrize("line", [["-h"], ["sbumit"], ["done"], ["--frob"], ["help"]])
 def test_help_and_typing_errors_load_no_command_and_no_ledger(line: list[str], home: Path) -> None:
     modules = loaded(home, *line)
     ours = {name for name in modules if name.startswith("gittasks.")}
@@ -201,14 +201,16 @@ def test_help_and_typing_errors_load_no_command_and_no_ledger(line: list[str], h
     assert ours <= {
         "gittasks.cli", "gittasks.cli.main", "gittasks.cli.errors", "gittasks.cli.frame",
         "gittasks.cli.output", "gittasks.domain", "gittasks.domain.errors",
+        "gittasks.cli.clicked", "gittasks.cli.commands", "gittasks.cli.commands.help",
     }  # fmt: skip
     assert modules.isdisjoint(EXPENSIVE)
+    assert ("click" in modules) is (line[0] not in ("-h", "help"))
 
 
 def test_whoami_loads_nothing_expensive(repo: Path) -> None:
     modules = loaded(repo, "whoami")
     assert "gittasks.workflow.project" in modules
-    assert modules.isdisjoint(EXPENSIVE)
+    assert modules.isdisjoint({*EXPENSIVE, "click"})
 
 
 def test_commands_import_workflow_and_domain_only() -> None:

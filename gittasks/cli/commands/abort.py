@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("abort")
-@click.argument("task", required=False)
-@click.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="why")
-@click.option("-F", "file", metavar="FILE", help="read the reason from FILE, - is stdin")
-@click.option("--recursive", is_flag=True, help="with everything below it, children first")
+@frame.argument("task", required=False)
+@frame.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="why")
+@frame.option("-F", "file", metavar="FILE", help="read the reason from FILE, - is stdin")
+@frame.option("--recursive", is_flag=True, help="with everything below it, children first")
 def command(
     session: frame.Session,
     task: str | None,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("claim")
-@click.argument("task", required=False)
-@click.option("--next", "take_next", is_flag=True, help="take the first of the queue")
-@click.option("--no-worktree", is_flag=True, help="make no tree to work in")
+@frame.argument("task", required=False)
+@frame.option("--next", "take_next", is_flag=True, help="take the first of the queue")
+@frame.option("--no-worktree", is_flag=True, help="make no tree to work in")
 def command(session: frame.Session, task: str | None, take_next: bool, no_worktree: bool) -> None:
     """Take a task and print its id; with --role only from that role's queue."""
     from gittasks.workflow.claim import claim

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import click
-
 from gittasks.cli import frame, texts
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("config")
-@click.argument("key", required=False)
-@click.argument("value", required=False)
-@click.option("--edit", "edited", metavar="NAME", help="edit `template` or `prompts/NAME`")
-@click.option("--unset", metavar="NAME", help="back to the default, or without the text")
+@frame.argument("key", required=False)
+@frame.argument("value", required=False)
+@frame.option("--edit", "edited", metavar="NAME", help="edit `template` or `prompts/NAME`")
+@frame.option("--unset", metavar="NAME", help="back to the default, or without the text")
 def command(
     session: frame.Session,
     key: str | None,

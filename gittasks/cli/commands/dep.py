@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 
 command = frame.Group("dep", help="Add, remove or look at dependencies.")
 
 
 @command.verb("add")
-@click.argument("task")
-@click.argument("needs", nargs=-1, required=True)
+@frame.argument("task")
+@frame.argument("needs", nargs=-1, required=True)
 def add(session: frame.Session, task: str, needs: tuple[str, ...]) -> None:
     """Make TASK wait for NEEDS too."""
     from gittasks.workflow import dependencies
@@ -20,8 +18,8 @@ def add(session: frame.Session, task: str, needs: tuple[str, ...]) -> None:
 
 
 @command.verb("rm")
-@click.argument("task")
-@click.argument("needs", nargs=-1, required=True)
+@frame.argument("task")
+@frame.argument("needs", nargs=-1, required=True)
 def remove(session: frame.Session, task: str, needs: tuple[str, ...]) -> None:
     """Make TASK wait for NEEDS no longer."""
     from gittasks.workflow import dependencies
@@ -30,7 +28,7 @@ def remove(session: frame.Session, task: str, needs: tuple[str, ...]) -> None:
 
 
 @command.verb("tree")
-@click.argument("task", required=False)
+@frame.argument("task", required=False)
 def tree(session: frame.Session, task: str | None) -> None:
     """Show what TASK needs, and what that needs in turn."""
     from gittasks.domain.frontmatter import task_dict

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 from gittasks.workflow import queries
 
 
 @frame.command("diff")
-@click.argument("task", required=False)
-@click.option("--stat", is_flag=True, help="only the files and how much of them")
-@click.option("--tests", is_flag=True, help="only files of tests")
+@frame.argument("task", required=False)
+@frame.option("--stat", is_flag=True, help="only the files and how much of them")
+@frame.option("--tests", is_flag=True, help="only files of tests")
 def command(session: frame.Session, task: str | None, stat: bool, tests: bool) -> None:
     """Show what a task changes, against the point where its branch left the base."""
     project = session.project
-    about = project.task(project.resolve(task))
+    about = queries.task_of(project, project.resolve(task))
     change = queries.change(project, about, patch=not stat, tests=tests)
     if session.out.json:
         session.answer("change", change.as_object() if change is not None else None)

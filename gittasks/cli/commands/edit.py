@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("edit")
-@click.argument("task", required=False)
-@click.option("--title", metavar="TEXT", help="the new title")
-@click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="lists as JSON")
-@click.option("--unset", multiple=True, metavar="NAME", help="empty a field")
-@click.option("-m", "messages", multiple=True, metavar="TEXT", help="the new body")
-@click.option("-F", "file", metavar="FILE", help="read the new body from FILE, - is stdin")
-@click.option("--force", is_flag=True, help="also while somebody holds the task")
+@frame.argument("task", required=False)
+@frame.option("--title", metavar="TEXT", help="the new title")
+@frame.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="lists as JSON")
+@frame.option("--unset", multiple=True, metavar="NAME", help="empty a field")
+@frame.option("-m", "messages", multiple=True, metavar="TEXT", help="the new body")
+@frame.option("-F", "file", metavar="FILE", help="read the new body from FILE, - is stdin")
+@frame.option("--force", is_flag=True, help="also while somebody holds the task")
 def command(
     session: frame.Session,
     task: str | None,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("feedback")
-@click.argument("task", required=False)
-@click.option("-m", "messages", multiple=True, metavar="TEXT", help="a finding; may be repeated")
-@click.option("-F", "file", metavar="FILE", help="read findings from FILE, - is stdin")
-@click.option("--from-landing", is_flag=True, help="take the last refusal to land as the finding")
+@frame.argument("task", required=False)
+@frame.option("-m", "messages", multiple=True, metavar="TEXT", help="a finding; may be repeated")
+@frame.option("-F", "file", metavar="FILE", help="read findings from FILE, - is stdin")
+@frame.option("--from-landing", is_flag=True, help="take the last refusal to land as the finding")
 def command(
     session: frame.Session,
     task: str | None,

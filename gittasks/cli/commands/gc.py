@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 
 
 @frame.command("gc")
-@click.option("-n", "--dry-run", is_flag=True, help="say what would go")
+@frame.option("-n", "--dry-run", is_flag=True, help="say what would go")
 def command(session: frame.Session, dry_run: bool) -> None:
     """Remove the worktrees, branches, records and logs of closed tasks."""
     from gittasks.workflow.cleanup import sweep

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("hold")
-@click.argument("task", required=False)
-@click.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="what is wrong")
-@click.option("-F", "file", metavar="FILE", help="read the reason from FILE, - is stdin")
+@frame.argument("task", required=False)
+@frame.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="what is wrong")
+@frame.option("-F", "file", metavar="FILE", help="read the reason from FILE, - is stdin")
 def command(
     session: frame.Session, task: str | None, messages: tuple[str, ...], file: str | None
 ) -> None:

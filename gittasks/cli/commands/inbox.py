@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gittasks.cli import frame, rows
 from gittasks.workflow import queries
 
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @frame.command("inbox")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="at most N rows (100)")
+@frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N rows (100)")
 def command(session: frame.Session, limit: int | None) -> None:
     """List the decisions that wait for the manager, most urgent first."""
     found = queries.inbox(session.project, queries.ROW_LIMIT if limit is None else limit)

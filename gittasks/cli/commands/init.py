@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 
 
 @frame.command("init")
-@click.option("--base", metavar="BRANCH", help="the branch that tasks land on")
-@click.option("--branch", metavar="NAME", help="the name of the ledger's branch; gittasks")
+@frame.option("--base", metavar="BRANCH", help="the branch that tasks land on")
+@frame.option("--branch", metavar="NAME", help="the name of the ledger's branch; gittasks")
 def command(session: frame.Session, base: str | None, branch: str | None) -> None:
     """Create the ledger in this repository; say what was not touched."""
     from gittasks.workflow.init import init

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, rows
+from gittasks.domain.errors import UsageFault
 from gittasks.workflow import queries
 
 
 @frame.command("list")
-@click.option("--state", "states", multiple=True, metavar="STATE", help="only tasks at STATE")
-@click.option("--mine", is_flag=True, help="only tasks you hold or that are assigned to you")
-@click.option("--label", "labels", multiple=True, metavar="LABEL", help="only tasks with LABEL")
-@click.option("--parent", metavar="TASK", help="only the children of TASK")
-@click.option("--roots", is_flag=True, help="only tasks without a parent")
-@click.option("--blocked", is_flag=True, help="only tasks with open dependencies")
-@click.option("--all", "everything", is_flag=True, help="closed tasks too")
-@click.option("--sort", type=click.Choice(queries.SORTS), default="id", help="what to sort by")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="at most N tasks")
+@frame.option("--state", "states", multiple=True, metavar="STATE", help="only tasks at STATE")
+@frame.option("--mine", is_flag=True, help="only tasks you hold or that are assigned to you")
+@frame.option("--label", "labels", multiple=True, metavar="LABEL", help="only tasks with LABEL")
+@frame.option("--parent", metavar="TASK", help="only the children of TASK")
+@frame.option("--roots", is_flag=True, help="only tasks without a parent")
+@frame.option("--blocked", is_flag=True, help="only tasks with open dependencies")
+@frame.option("--all", "everything", is_flag=True, help="closed tasks too")
+@frame.option("--sort", type=frame.Choice(queries.SORTS), default="id", help="what to sort by")
+@frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N tasks")
 def command(
     session: frame.Session,
     states: tuple[str, ...],
@@ -40,7 +39,7 @@ def command(
         roles=(session.options.role,) if session.options.role else None,
         mine=project.speaker("list").actor if mine else None,
         labels=labels,
-        parent=None if parent is None else project.task(project.resolve(parent)).id,
+        parent=None if parent is None else queries.task_of(project, project.resolve(parent)).id,
         roots=roots,
         blocked=True if blocked else None,
         include_closed=everything,
@@ -66,5 +65,5 @@ def states_named(words: tuple[str, ...]) -> tuple[str, ...]:
     named = [part for word in words for part in word.replace("-", "_").upper().split(",") if part]
     for name in named:
         if name not in STATES:
-            raise click.BadParameter(f"{name!r} is not a state; the states are {', '.join(STATES)}")
+            raise UsageFault(f"{name!r} is not a state.", f"Give one of {', '.join(STATES)}.")
     return tuple(named)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gittasks.cli import frame
 from gittasks.workflow import queries
 
@@ -14,16 +12,16 @@ if TYPE_CHECKING:
 
 
 @frame.command("log")
-@click.argument("task", required=False)
-@click.option("--since", metavar="WHEN", help="only what is newer: a date, an age or a commit")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="at most N events")
-@click.option("--jsonl", is_flag=True, help="one JSON object a line")
+@frame.argument("task", required=False)
+@frame.option("--since", metavar="WHEN", help="only what is newer: a date, an age or a commit")
+@frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N events")
+@frame.option("--jsonl", is_flag=True, help="one JSON object a line")
 def command(
     session: frame.Session, task: str | None, since: str | None, limit: int | None, jsonl: bool
 ) -> None:
     """Show the ledger as history, newest first; with TASK, only that task's."""
     project = session.project
-    task_id = None if task is None else project.task(project.resolve(task)).id
+    task_id = None if task is None else queries.task_of(project, project.resolve(task)).id
     found = queries.log(project, task_id, since=since, limit=limit)
     if jsonl:
         for entry in found:

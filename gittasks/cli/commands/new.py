@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from gittasks.cli import frame, texts
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("new")
-@click.argument("words", nargs=-1, metavar="[TITLE]")
-@click.option("--title", metavar="TEXT", help="the title, instead of the argument")
-@click.option("-m", "messages", multiple=True, metavar="TEXT", help="the body; each a paragraph")
-@click.option("-F", "file", metavar="FILE", help="read the body from FILE, - is stdin")
-@click.option("--dep", "depends_on", multiple=True, metavar="TASK", help="wait for TASK")
-@click.option("--check", "checks", multiple=True, metavar="COMMAND", help="what has to exit 0")
-@click.option("--parent", metavar="TASK", help="stand below TASK")
-@click.option("--label", "labels", multiple=True, metavar="NAME", help="a label")
-@click.option("--priority", type=click.IntRange(0, 4), metavar="0..4", help="0 is first; 2")
-@click.option("--assignee", metavar="NAME", help="who shall take it with --next")
-@click.option("--supersedes", metavar="TASK", help="replace TASK, which is aborted if open")
-@click.option("--follows", metavar="TASK", help="come after TASK, which is closed")
-@click.option("--idempotency-key", metavar="KEY", help="the same key again gives the same task")
-@click.option("--enter", type=click.Choice(("design", "plan", "work")), help="dispatch it at once")
-@click.option("--from-file", metavar="FILE", help="create every task of FILE, - is stdin")
+@frame.argument("words", nargs=-1, metavar="TITLE")
+@frame.option("--title", metavar="TEXT", help="the title, instead of the argument")
+@frame.option("-m", "messages", multiple=True, metavar="TEXT", help="the body; each a paragraph")
+@frame.option("-F", "file", metavar="FILE", help="read the body from FILE, - is stdin")
+@frame.option("--dep", "depends_on", multiple=True, metavar="TASK", help="wait for TASK")
+@frame.option("--check", "checks", multiple=True, metavar="COMMAND", help="what has to exit 0")
+@frame.option("--parent", metavar="TASK", help="stand below TASK")
+@frame.option("--label", "labels", multiple=True, metavar="NAME", help="a label")
+@frame.option("--priority", type=frame.IntRange(0, 4), metavar="0..4", help="0 is first; 2")
+@frame.option("--assignee", metavar="NAME", help="who shall take it with --next")
+@frame.option("--supersedes", metavar="TASK", help="replace TASK, which is aborted if open")
+@frame.option("--follows", metavar="TASK", help="come after TASK, which is closed")
+@frame.option("--idempotency-key", metavar="KEY", help="the same key again gives the same task")
+@frame.option("--enter", type=frame.Choice(("design", "plan", "work")), help="dispatch it at once")
+@frame.option("--from-file", metavar="FILE", help="create every task of FILE, - is stdin")
 def command(
     session: frame.Session,
     words: tuple[str, ...],

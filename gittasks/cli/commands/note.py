@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("note")
-@click.argument("words", nargs=-1, metavar="[TASK] [TEXT]")
-@click.option("-m", "messages", multiple=True, metavar="TEXT", help="the note")
-@click.option("-F", "file", metavar="FILE", help="read the note from FILE, - is stdin")
-@click.option("--artifact", "artifacts", multiple=True, metavar="NAME=VALUE", help="record it")
-@click.option("--seen", is_flag=True, help="clear what the inbox says about the task")
+@frame.argument("words", nargs=-1, metavar="[TASK] [TEXT]")
+@frame.option("-m", "messages", multiple=True, metavar="TEXT", help="the note")
+@frame.option("-F", "file", metavar="FILE", help="read the note from FILE, - is stdin")
+@frame.option("--artifact", "artifacts", multiple=True, metavar="NAME=VALUE", help="record it")
+@frame.option("--seen", is_flag=True, help="clear what the inbox says about the task")
 def command(
     session: frame.Session,
     words: tuple[str, ...],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 
 
 @frame.command("prime")
-@click.argument("task", required=False)
+@frame.argument("task", required=False)
 def command(session: frame.Session, task: str | None) -> None:
     """Say who works here on what, with which findings, and how to end."""
     from gittasks.domain.frontmatter import task_dict

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from gittasks.cli import frame
 from gittasks.domain.errors import GittasksError
 
 
 @frame.command("quickstart")
-@click.option("--keep", is_flag=True, help="leave the repository in place and say where it is")
+@frame.option("--keep", is_flag=True, help="leave the repository in place and say where it is")
 def command(session: frame.Session, keep: bool) -> None:
     """Play a two-minute story in a throw-away repository, with the real commands."""
     from gittasks.workflow import quickstart

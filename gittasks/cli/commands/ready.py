@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 
-import click
-
 from gittasks.cli import frame, rows
 from gittasks.domain.errors import NothingFound
 from gittasks.workflow import queries
 
 
 @frame.command("ready")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="at most N tasks (100)")
-@click.option("--one", is_flag=True, help="only the first; exit 10 if there is none")
+@frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N tasks (100)")
+@frame.option("--one", is_flag=True, help="only the first; exit 10 if there is none")
 def command(session: frame.Session, limit: int | None, one: bool) -> None:
     """List what could be taken, in dispatch order.
 

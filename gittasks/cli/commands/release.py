@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("release")
-@click.argument("task", required=False)
-@click.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="why")
-@click.option("--force", is_flag=True, help="as the manager, whoever holds it")
+@frame.argument("task", required=False)
+@frame.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="why")
+@frame.option("--force", is_flag=True, help="as the manager, whoever holds it")
 def command(
     session: frame.Session, task: str | None, messages: tuple[str, ...], force: bool
 ) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("reorder")
-@click.argument("task")
-@click.option("--before", metavar="TASK", help="stand before a sibling")
-@click.option("--after", metavar="TASK", help="stand after a sibling")
-@click.option("--first", is_flag=True, help="stand before all siblings")
-@click.option("--last", is_flag=True, help="stand after all siblings")
+@frame.argument("task")
+@frame.option("--before", metavar="TASK", help="stand before a sibling")
+@frame.option("--after", metavar="TASK", help="stand after a sibling")
+@frame.option("--first", is_flag=True, help="stand before all siblings")
+@frame.option("--last", is_flag=True, help="stand after all siblings")
 def command(
     session: frame.Session,
     task: str,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("reparent")
-@click.argument("task")
-@click.argument("parent", required=False)
-@click.option("--root", is_flag=True, help="move it to the top")
+@frame.argument("task")
+@frame.argument("parent", required=False)
+@frame.option("--root", is_flag=True, help="move it to the top")
 def command(session: frame.Session, task: str, parent: str | None, root: bool) -> None:
     """Move a task below another one, or to the top."""
     from gittasks.workflow.hierarchy import reparent

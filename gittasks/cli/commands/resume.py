@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("resume")
-@click.argument("task", required=False)
-@click.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="a remark")
-@click.option("-F", "file", metavar="FILE", help="read the remark from FILE, - is stdin")
+@frame.argument("task", required=False)
+@frame.option("-m", "--reason", "messages", multiple=True, metavar="TEXT", help="a remark")
+@frame.option("-F", "file", metavar="FILE", help="read the remark from FILE, - is stdin")
 def command(
     session: frame.Session, task: str | None, messages: tuple[str, ...], file: str | None
 ) -> None:

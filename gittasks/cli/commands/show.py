@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gittasks.cli import frame, rows
 from gittasks.workflow import queries
 
@@ -19,9 +17,9 @@ _WIDTH = 11
 
 
 @frame.command("show")
-@click.argument("task", required=False)
-@click.option("--review", is_flag=True, help="what a reviewer needs: rounds and the change too")
-@click.option("--raw", is_flag=True, help="only the document, as it is stored")
+@frame.argument("task", required=False)
+@frame.option("--review", is_flag=True, help="what a reviewer needs: rounds and the change too")
+@frame.option("--raw", is_flag=True, help="only the document, as it is stored")
 def command(session: frame.Session, task: str | None, review: bool, raw: bool) -> None:
     """Show one task: its document, rounds, findings, checks and costs.
 

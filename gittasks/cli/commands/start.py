@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("start")
-@click.argument("task", required=False)
-@click.option("--next", "take_next", is_flag=True, help="take the first of the queue")
+@frame.argument("task", required=False)
+@frame.option("--next", "take_next", is_flag=True, help="take the first of the queue")
 def command(session: frame.Session, task: str | None, take_next: bool) -> None:
     """Take a task, make its worktree and print the folder, for `cd "$(git tasks start)"`."""
     from gittasks.workflow import claim

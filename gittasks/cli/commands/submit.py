@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame, texts
 
 
 @frame.command("submit")
-@click.argument("task", required=False)
-@click.option("--enter", type=click.Choice(("design", "plan", "work")), help="where NEW goes")
-@click.option("--close", is_flag=True, help="close a parent whose children delivered")
-@click.option("-m", "messages", multiple=True, metavar="TEXT", help="your section, or a remark")
-@click.option("-F", "file", metavar="FILE", help="read it from FILE, - is stdin")
-@click.option("--no-change", is_flag=True, help="redo without a new commit; the notes say why")
-@click.option("--no-check", is_flag=True, help="leave the checks to `git tasks check --record`")
-@click.option("-n", "--dry-run", is_flag=True, help="say what would happen")
+@frame.argument("task", required=False)
+@frame.option("--enter", type=frame.Choice(("design", "plan", "work")), help="where NEW goes")
+@frame.option("--close", is_flag=True, help="close a parent whose children delivered")
+@frame.option("-m", "messages", multiple=True, metavar="TEXT", help="your section, or a remark")
+@frame.option("-F", "file", metavar="FILE", help="read it from FILE, - is stdin")
+@frame.option("--no-change", is_flag=True, help="redo without a new commit; the notes say why")
+@frame.option("--no-check", is_flag=True, help="leave the checks to `git tasks check --record`")
+@frame.option("-n", "--dry-run", is_flag=True, help="say what would happen")
 def command(
     session: frame.Session,
     task: str | None,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 from gittasks.domain.errors import UsageFault
 
 
 @frame.command("trust")
-@click.argument("task", required=False)
-@click.option("--list", "listed", is_flag=True, help="list what is approved in this clone")
-@click.option("--revoke", is_flag=True, help="take the approval back, without a task all of them")
+@frame.argument("task", required=False)
+@frame.option("--list", "listed", is_flag=True, help="list what is approved in this clone")
+@frame.option("--revoke", is_flag=True, help="take the approval back, without a task all of them")
 def command(session: frame.Session, task: str | None, listed: bool, revoke: bool) -> None:
     """Approve the checks of a task; without one list the commands that wait for approval."""
     from gittasks.workflow import trust

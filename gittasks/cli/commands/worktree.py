@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from gittasks.cli import frame
 
 command = frame.Group("worktree", help="Find, list, repair or remove the trees of tasks.")
 
 
 @command.verb("path")
-@click.argument("task", required=False)
+@frame.argument("task", required=False)
 def path(session: frame.Session, task: str | None) -> None:
     """Print the folder of a task's tree."""
     from gittasks.workflow import trees
@@ -52,8 +50,8 @@ def repair(session: frame.Session) -> None:
 
 
 @command.verb("remove")
-@click.argument("task", required=False)
-@click.option("--force", is_flag=True, help="also while somebody holds the task")
+@frame.argument("task", required=False)
+@frame.option("--force", is_flag=True, help="also while somebody holds the task")
 def remove(session: frame.Session, task: str | None, force: bool) -> None:
     """Remove a task's tree; its branch stays, uncommitted files are kept elsewhere."""
     from gittasks.workflow import trees
