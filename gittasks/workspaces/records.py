@@ -46,7 +46,10 @@ class ClaimRecord(NamedTuple):
 
 
 class LandingRecord(NamedTuple):
-    """One landing that has begun: `commit` is where the base is to move from `base_old`."""
+    """One landing that has begun: `commit` is where the base is to move from `base_old`.
+
+    Until there is such a commit it is empty, and there is nothing to undo.
+    """
 
     task: str
     uid: str
@@ -58,6 +61,8 @@ class LandingRecord(NamedTuple):
     branch: str | None = None
     process: Process | None = None
     at: int = 0
+    actor: str = ""
+    remark: str | None = None
 
 
 def new_secret() -> tuple[str, str]:

@@ -249,7 +249,7 @@ def _force_away(repo: Repository, path: str, git_dir: str | None) -> None:
 def _catch_up(repo: Repository, path: str, ref: str) -> None:
     """Takes a tree along whose branch a claim has moved to the present base under it."""
     moves = refs.reflog(repo, ref)
-    if not moves or moves[0].old == repo.null_oid or not _is_our_move(moves[0].message):
+    if not moves or moves[0].old == repo.null_oid or not moves[0].message.startswith("gittasks: "):
         return
     old, new = moves[0].old, moves[0].new
     done = repo.git("diff-index", "--cached", "--quiet", new, "--", at=path, check=False)
@@ -260,12 +260,6 @@ def _catch_up(repo: Repository, path: str, ref: str) -> None:
         from gittasks.plumbing import merging
 
         merging.read_tree_update(repo, path, old, new, dry_run=False)
-
-
-def _is_our_move(message: str) -> bool:
-    """Tells a move of ours from what somebody did in the tree, by its line in the reflog."""
-    theirs = ("commit", "reset", "checkout", "rebase", "merge", "cherry-pick", "revert", "pull")
-    return not message.startswith(theirs)
 
 
 def _set_up(repo: Repository, places: Places, task: str, *, new: bool) -> None:

@@ -47,7 +47,7 @@ class Clone:
         """Moves the branch as a claim does and returns the task that knows it."""
         planned = self.plan(task)
         if planned.change:
-            transaction(self.repo, [planned.change], "000042 claim WORK (worker pi-1)")
+            transaction(self.repo, [planned.change], "gittasks: 000042 claim WORK (worker pi-1)")
         return task._replace(branch=planned.name, base=planned.base, dispatched=planned.tip)
 
     def start(self, task: Task) -> Task:

@@ -1,0 +1,507 @@
+"""Landing: the manager's last submit, which moves the base and closes the task in one step.
+
+The intent is recorded on this host before anything is made, so that whoever writes next finishes
+or undoes what a crash has left. Base and ledger move in one ref transaction, each from the value
+that was seen; the checkouts of the base, the tree and the branch follow afterwards.
+
+| a crash after                  | base   | ledger | is                               |
+|---|---|---|---|
+| the record                     | old    | open   | undone                           |
+| the merge commit, the checks   | old    | open   | undone                           |
+| one ref of the transaction     | new    | open   | completed; undone where refused  |
+| one ref of the transaction     | old    | landed | completed                        |
+| the transaction                | new    | landed | completed: checkout, tree, branch |
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gittasks.domain.decide import decide
+from gittasks.domain.errors import Busy, CheckFailed, GittasksError, Refused
+from gittasks.domain.requests import Landing, Speaker, Submit
+from gittasks.ledger import recover
+from gittasks.plumbing import merging, refs
+from gittasks.plumbing.errors import GitError, LockTimeout
+from gittasks.plumbing.locks import FileLock
+from gittasks.plumbing.refs import Change
+from gittasks.workflow import check
+from gittasks.workflow.project import LOCK_TIMEOUT, Outcome
+from gittasks.workspaces import branch as branches
+from gittasks.workspaces import landing, records, worktree
+from gittasks.workspaces.spare import Spare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gittasks.domain.events import Event
+    from gittasks.domain.task import Task
+    from gittasks.domain.task_graph import Graph
+    from gittasks.plumbing.repository import Repository
+    from gittasks.workflow.project import Project
+    from gittasks.workspaces import checks
+
+ROUNDS = 3
+"""How often a landing merges and checks again because the base has moved meanwhile."""
+
+BY_HAND = "by hand"
+"""The mode of a landing that found the tip in the base already."""
+
+
+_COMPLETED = "The landing of {} was completed."
+
+
+class _BaseMoved(Exception):
+    """The base is no longer where this round began."""
+
+
+def land(
+    project: Project, task_id: str, *, remark: str | None = None, dry_run: bool = False
+) -> Outcome:
+    """Lands a task at MANAGER_REVIEW; whatever refuses it leaves task, base and files as they were.
+
+    Raises CheckFailed for a conflict or a failed check, Refused for what has to be put right
+    first, and Busy where trying again may be enough.
+    """
+    project.recover()
+    speaker = project.speaker("submit", task_id)
+    attempt = _Attempt(project, project.task(task_id), speaker, remark)
+    if attempt.task.is_landed:
+        return attempt.nothing_to_do()
+    if dry_run:
+        return attempt.foresee()
+    attempt.require_legal()
+    check.require_trusted(project, attempt.task)
+    patience = project.config.get_seconds("gittasks.lockTimeout", LOCK_TIMEOUT)
+    with _lock(project, project.base, patience):
+        for left in records.landings(project.state_dir):
+            if left.base == project.base and not records.is_alive(left.process):
+                _recover(project, left)
+        # Whoever was here before us may have landed it.
+        project.ledger.refresh()
+        attempt = _Attempt(project, project.task(task_id), speaker, remark)
+        if attempt.task.is_landed:
+            return attempt.nothing_to_do()
+        attempt.require_legal()
+        try:
+            return attempt.run()
+        except CheckFailed as error:
+            _keep_refusal(project, attempt.task, error)
+            raise
+
+
+def require_no_landing(project: Project, task_id: str) -> None:
+    """Raises Busy while a living process of this clone lands the task."""
+    record = records.landing(project.state_dir, task_id)
+    if record is None:
+        return
+    if not records.is_alive(record.process):
+        recover_landings(project)
+    elif record.process and record.process[0] != os.getpid():
+        raise Busy(
+            f"The task {task_id} is landing right now (process {record.process[0]}).",
+            "Try again when it has landed or was refused.",
+            task_id,
+        )
+
+
+def recover_landings(project: Project) -> tuple[str, ...]:
+    """Finishes or undoes every landing whose process is gone; says what was done."""
+    done: list[str] = []
+    for record in records.landings(project.state_dir):
+        if records.is_alive(record.process):
+            continue
+        try:
+            with _lock(project, record.base, 0.05):
+                now = records.landing(project.state_dir, record.task)
+                if now is not None and not records.is_alive(now.process):
+                    done += _recover(project, now)
+        except Busy:
+            # Whoever lands on that base now looks after it first.
+            continue
+        except GitError as error:
+            # Other tasks can go on; the record stays.
+            done.append(f"The landing of {record.task} cannot be recovered yet: {error}")
+    return tuple(done)
+
+
+def last_refusal(project: Project, task_id: str) -> str | None:
+    """Returns why the present commit of a task could not land, None if it was not refused."""
+    kept = records.read_json(_refusal_file(project, task_id))
+    task = project.task(task_id)
+    if kept is None or kept.get("tip") != task.submitted_tip:
+        return None
+    return str(kept.get("text", "")) or None
+
+
+# One attempt.
+
+
+class _Attempt:
+    """One landing in the making."""
+
+    def __init__(self, project: Project, task: Task, speaker: Speaker, remark: str | None) -> None:
+        self.project = project
+        self.repo = project.repo
+        self.reader = project.ledger.reader
+        self.task = task
+        self.speaker = speaker
+        self.remark = remark
+        self.base_ref = project.base
+        self.mode: str = project.settings.landing
+        self.tip = ""
+        self.record: records.LandingRecord | None = None
+        self.has_moved = False
+
+    def nothing_to_do(self) -> Outcome:
+        """Returns the outcome for a task that has landed already."""
+        return Outcome(self.task, "none", "CLOSED", "CLOSED", changed=False)
+
+    def require_legal(self) -> None:
+        """Raises what the ledger would say in the end, before anything costly is done."""
+        graph = self.project.ledger.graph()
+        if self.task.state != "MANAGER_REVIEW":
+            decide(graph, Submit(self.task.id), self.project.facts(self.speaker))
+            raise Busy(f"The task {self.task.id} has just moved on.", "Try again.", self.task.id)
+        if self.speaker.role == "manager":
+            self.tip = landing.require_reviewed(self.reader, self.task)
+        self.events(graph, self.tip, self.mode)
+
+    def foresee(self) -> Outcome:
+        """Tells what the landing would do, up to the checks, and does nothing."""
+        self.require_legal()
+        check.require_trusted(self.project, self.task)
+        base = landing.require_base(self.reader, self.base_ref)
+        if landing.landed_by_hand(self.repo, self.reader, self.tip, base) is None:
+            result = merging.merge_tree(self.repo, base, self.tip)
+            if result.tree is None:
+                raise landing.conflict(self.task, result.conflicts)
+            landing.require_free(self.repo, self.task, self.base_ref, base, result.tree)
+        events = self.events(self.project.ledger.graph(), self.tip, self.mode)
+        return Outcome(
+            self.task,
+            "submit" if events else "none",
+            self.task.state,
+            events[0].target if events else self.task.state,
+            unblocked=tuple(e.task for e in events if e.kind == "unblock" and e.task),
+            changed=False,
+            extra={"dry_run": True, "base": base, "tip": self.tip, "mode": self.mode},
+        )
+
+    def run(self) -> Outcome:
+        """Lands, in as many rounds as the base allows."""
+        self._record("", "", self.mode)
+        try:
+            for _ in range(ROUNDS):
+                base = landing.require_base(self.reader, self.base_ref)
+                try:
+                    return self._round(base)
+                except _BaseMoved:
+                    continue
+        finally:
+            if not self.has_moved and not self._may_have_moved():
+                _undo(self.project, self.task.id)
+        raise Busy(
+            f"The base {self.base_ref.removeprefix(branches.HEADS)} moved {ROUNDS} times "
+            f"while {self.task.id} was merged and checked.",
+            "Try again when it is quieter.",
+            self.task.id,
+        )
+
+    def events(self, graph: Graph, commit: str, mode: str) -> Sequence[Event]:
+        """Returns the close of the task and what it unblocks."""
+        found = Landing(self.tip, commit, mode)
+        request = Submit(self.task.id, remark=self.remark, landing=found)
+        return decide(graph, request, self.project.facts(self.speaker))
+
+    def _may_have_moved(self) -> bool:
+        """Tells whether the step may have been done although it ended in an error."""
+        record = self.record
+        return (
+            record is not None
+            and record.commit not in ("", record.base_old)
+            and refs.read(self.repo, record.base) == record.commit
+        )
+
+    def _round(self, base: str) -> Outcome:
+        by_hand = landing.landed_by_hand(self.repo, self.reader, self.tip, base)
+        if by_hand is not None:
+            self._require_green(base, base)
+            # The base stays: there is nothing that anybody could have to undo.
+            return self._publish(self._record(base, base, BY_HAND), by_hand)
+        if self.mode == "rebase":
+            with Spare(self.repo, self.project.places, self.task.id, self.tip) as spare:
+                record = self._recorded(base, spare)
+                run = check.run_in(self.project, self.task, spare, self._logs())
+            self._judge(base, run)
+        else:
+            record = self._recorded(base, None)
+            self._require_green(base, record.commit)
+        # Files may have come into the way while the checks ran.
+        self._require_free(record)
+        return self._publish(record, record.commit)
+
+    def _recorded(self, base: str, spare: str | None) -> records.LandingRecord:
+        record = self._record(base, self._merged(base, spare), self.mode)
+        self._require_free(record)
+        return record
+
+    def _merged(self, base: str, spare: str | None) -> str:
+        who = landing.Identity(*self.project.identity(), self.project.clock())
+        return landing.merged(
+            self.repo, self.reader, self.task, base, self.tip, self.mode, who, spare
+        )
+
+    def _require_free(self, record: records.LandingRecord) -> None:
+        landing.require_free(self.repo, self.task, record.base, record.base_old, record.commit)
+
+    def _require_green(self, base: str, commit: str) -> None:
+        if self.task.checks:
+            with Spare(self.repo, self.project.places, self.task.id, commit) as spare:
+                run = check.run_in(self.project, self.task, spare, self._logs())
+            self._judge(base, run)
+
+    def _judge(self, base: str, run: checks.Run) -> None:
+        if not run.has_passed:
+            name = self.base_ref.removeprefix(branches.HEADS)
+            raise CheckFailed(
+                f"The checks of {self.task.id} fail on the result of merging it into {name} "
+                f"({base[:12]}).\n{run.report}",
+                f"Send it back with `git tasks feedback {self.task.id} --from-landing`.",
+                self.task.id,
+            )
+
+    def _logs(self) -> str:
+        return check.logs_of(self.project, self.task.id, "landing")
+
+    def _record(self, base: str, commit: str, mode: str) -> records.LandingRecord:
+        """Keeps the intent, and the commit, safe from a crash and from gc."""
+        record = records.LandingRecord(
+            task=self.task.id,
+            uid=self.task.uid,
+            base=self.base_ref,
+            base_old=base,
+            tip=self.tip,
+            commit=commit,
+            mode=mode,
+            branch=self.task.branch,
+            process=records.own_process(),
+            at=self.project.clock(),
+            actor=self.speaker.actor,
+            remark=self.remark,
+        )
+        records.write_landing(self.project.state_dir, record)
+        self.record = record
+        if commit:
+            landing.hold_commit(self.repo, self.task.id, commit)
+        return record
+
+    def _publish(self, record: records.LandingRecord, landed: str) -> Outcome:
+        """Moves base and ledger together, then brings everything else along."""
+
+        def changes() -> Sequence[Change]:
+            self._require_unmoved(record.base_old)
+            return _changes(self.repo, record, record.commit)
+
+        def events(graph: Graph) -> Sequence[Event]:
+            return self.events(graph, landed, record.mode)
+
+        appended = self.project.ledger.append(events, also=changes)
+        notes: list[str] = []
+        if appended.events:
+            self.has_moved = True
+            notes = _follow(self.project, record)
+        return self.project.outcome(self.task.id, appended, notes=notes, landed=landed)
+
+    def _require_unmoved(self, base: str) -> None:
+        assert self.task.branch is not None
+        ref = branches.HEADS + self.task.branch
+        now = refs.read_many(self.repo, (self.base_ref, ref))
+        if now[self.base_ref] != base:
+            raise _BaseMoved
+        if now[ref] != self.tip:
+            raise Refused(
+                f"The branch {self.task.branch} moved while {self.task.id} was landing.",
+                f"Look at it: git log {self.tip[:12]}..{self.task.branch}.",
+                self.task.id,
+            )
+
+
+# After the step, and after a crash.
+
+
+def _changes(repo: Repository, record: records.LandingRecord, commit: str) -> list[Change]:
+    """Returns the moves of refs that go with the close."""
+    changes = [Change(record.base, commit, record.base_old)] if commit != record.base_old else []
+    held = landing.LANDING + record.task
+    kept = landing.LANDED + record.task
+    now = refs.read_many(repo, (held, kept))
+    if now[held] is not None:
+        changes.append(Change(held, None, now[held]))
+    if record.mode in ("rebase", "squash") and now[kept] != record.tip:
+        changes.append(Change(kept, record.tip, now[kept]))
+    return changes
+
+
+def _follow(project: Project, record: records.LandingRecord, *, again: bool = False) -> list[str]:
+    """Brings checkouts, tree and branch along after the step; says what is kept or left to do."""
+    try:
+        left = landing.bring_along(
+            project.repo, record.base, record.base_old, record.commit, unless_done=again
+        )
+    except GitError as error:
+        left = (f"The base has moved, but its checkouts could not be looked at: {error}",)
+    notes = [*left, *_tidied(project, record)]
+    if not left:
+        records.drop_landing(project.state_dir, record.task)
+    return notes
+
+
+def _tidied(project: Project, record: records.LandingRecord) -> list[str]:
+    notes: list[str] = []
+    try:
+        removed = worktree.remove(project.repo, project.places, record.task, now=project.clock())
+        notes += removed.kept.sentences
+        if record.branch is not None:
+            stays = branches.delete_branch(project.repo, record.branch, record.tip)
+            notes += [stays] if stays else []
+    except (GittasksError, GitError, OSError) as error:
+        # The task has landed whatever becomes of its tree.
+        notes.append(f"{error} What is left of {record.task} goes with `git tasks gc`.")
+    for claim in records.all(project.state_dir):
+        if claim.uid == record.uid:
+            records.drop(project.state_dir, claim.claim)
+    _drop_refusal(project, record.task)
+    return notes
+
+
+def _undo(project: Project, task_id: str) -> None:
+    """Forgets a landing that has moved nothing."""
+    landing.hold_commit(project.repo, task_id, None)
+    records.drop_landing(project.state_dir, task_id)
+
+
+def _recover(project: Project, record: records.LandingRecord) -> list[str]:
+    """Finishes a landing whose process is gone if any part of the step was done, else undoes it."""
+    ledger = project.ledger
+    if not record.commit:
+        return _undone(project, record)
+    ledger.refresh()
+    graph = ledger.graph()
+    task_id = graph.with_uid(record.uid)
+    task = graph.get(task_id) if task_id else None
+    base = refs.read(project.repo, record.base)
+    is_in = base is not None and merging.is_ancestor(project.repo, record.commit, base)
+    if task is not None and task.is_landed:
+        return _completed(project, record, task, base, is_in=is_in)
+    if not is_in or record.mode == BY_HAND:
+        return _undone(project, record)
+    try:
+        _close(project, record)
+    except Refused as error:
+        return _taken_back(project, record, base, error)
+    return [_COMPLETED.format(record.task), *_follow(project, record, again=True)]
+
+
+def _completed(
+    project: Project, record: records.LandingRecord, task: Task, base: str | None, *, is_in: bool
+) -> list[str]:
+    """Brings along what the ledger says has landed."""
+    if not is_in and task.landed != record.commit:
+        # Somebody else has landed it since.
+        return _undone(project, record)
+    if not is_in and base != record.base_old:
+        records.drop_landing(project.state_dir, record.task)
+        name = record.base.removeprefix(branches.HEADS)
+        return [
+            f"The landing of {record.task} was cut short, and {name} has moved on since. "
+            f"Merge it yourself: git merge {record.commit}."
+        ]
+    if not is_in:
+        changes = _changes(project.repo, record, record.commit)
+        note = f"gittasks: {record.task} landed"
+        recover.patient_transaction(project.ledger, changes, note, ())
+    return [_COMPLETED.format(record.task), *_follow(project, record, again=True)]
+
+
+def _undone(project: Project, record: records.LandingRecord) -> list[str]:
+    worktree.drop_spare(project.repo, project.places, record.task)
+    _undo(project, record.task)
+    return [f"The landing of {record.task}, which had moved nothing, was undone."]
+
+
+def _close(project: Project, record: records.LandingRecord) -> None:
+    """Records a landing whose base has moved already."""
+    speaker = Speaker(record.actor, "manager")
+    found = Landing(record.tip, record.commit, record.mode)
+
+    def events(graph: Graph) -> Sequence[Event]:
+        task_id = graph.with_uid(record.uid) or record.task
+        request = Submit(task_id, remark=record.remark, landing=found)
+        return decide(graph, request, project.facts(speaker))
+
+    def changes() -> Sequence[Change]:
+        moved = _changes(project.repo, record, record.commit)
+        return [change for change in moved if change.name != record.base]
+
+    project.ledger.append(events, also=changes)
+
+
+def _taken_back(
+    project: Project, record: records.LandingRecord, base: str | None, error: Refused
+) -> list[str]:
+    """Takes the base back where the task may no longer land and nobody has built on it."""
+    if base == record.commit:
+        refs.compare_and_swap(
+            project.repo, record.base, record.base_old, base, f"gittasks: {record.task} not landed"
+        )
+        return [f"{error.message} {text}" for text in _undone(project, record)]
+    _undo(project, record.task)
+    return [f"{error.message} The base has its commits already: {record.commit[:12]}."]
+
+
+# The last refusal.
+
+
+def _keep_refusal(project: Project, task: Task, error: CheckFailed) -> None:
+    kept = {"text": error.message, "tip": task.submitted_tip, "at": project.clock()}
+    records.write_json(_refusal_file(project, task.id), kept)
+
+
+def _drop_refusal(project: Project, task_id: str) -> None:
+    try:
+        os.unlink(_refusal_file(project, task_id))
+    except FileNotFoundError:
+        pass
+
+
+def _refusal_file(project: Project, task_id: str) -> str:
+    return os.path.join(project.state_dir, "refused", f"{task_id}.json")
+
+
+# The lock.
+
+
+def _lock(project: Project, base: str, timeout: float) -> _BaseLock:
+    name = "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):02x}" for c in base)
+    path = os.path.join(project.state_dir, f"landing-on-{name}.flk")
+    return _BaseLock(FileLock(path, timeout, f"landing on {base.removeprefix(branches.HEADS)}"))
+
+
+class _BaseLock:
+    """One landing at a time on one base of a clone."""
+
+    def __init__(self, lock: FileLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.acquire()
+        except LockTimeout as error:
+            raise Busy(
+                f"Another landing is under way: {error}", "Try again when it has ended."
+            ) from None
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
