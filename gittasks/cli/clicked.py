@@ -68,8 +68,8 @@ def made(declared: frame.Command | frame.Group) -> click.Command:
             no_args_is_help=False,
         )
 
-    def run(**values: Any) -> None:
-        declared.function(click.get_current_context().meta[_META], **values)
+    def run(**values: Any) -> int | None:
+        return declared.function(click.get_current_context().meta[_META], **values)
 
     return click.Command(
         declared.name,

@@ -276,7 +276,7 @@ class Command:
 
     __slots__ = ("by_name", "function", "help", "name", "parameters")
 
-    def __init__(self, name: str, function: Callable[..., None]) -> None:
+    def __init__(self, name: str, function: Callable[..., int | None]) -> None:
         """Takes what the decorators below have declared."""
         self.name = name
         self.function = function
@@ -341,17 +341,17 @@ class Group:
         self.help = help
         self.commands: dict[str, Command] = {}
 
-    def verb(self, name: str) -> Callable[[Callable[..., None]], Command]:
+    def verb(self, name: str) -> Callable[[Callable[..., int | None]], Command]:
         """Declares one verb of the group; its function gets the session first."""
 
-        def decorator(function: Callable[..., None]) -> Command:
+        def decorator(function: Callable[..., int | None]) -> Command:
             made = self.commands[name] = Command(name, function)
             return made
 
         return decorator
 
 
-def command(name: str) -> Callable[[Callable[..., None]], Command]:
+def command(name: str) -> Callable[[Callable[..., int | None]], Command]:
     """Declares a command; its function gets the session before its own parameters."""
     return lambda function: Command(name, function)
 

@@ -105,8 +105,7 @@ def run(words: Sequence[str], session: frame.Session) -> int | None:
         return clicked.run(words, session)
     session.take(said)
     command, values = call
-    command.function(session, **values)
-    return 0
+    return command.function(session, **values)
 
 
 def plain_call(
