@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
+    from gittasks.ledger.build import Builder
     from gittasks.ledger.history import Recorded
     from gittasks.ledger.snapshot import Problem, ReadyRow
     from gittasks.plumbing.repository import Repository
@@ -162,6 +163,8 @@ class Ledger:
         self._tip: str | None = None
         self._is_resolved = False
         self._project: tuple[str, Project] | None = None
+        self.repaired: list[str] = []
+        """What a write or a recovery has repaired on the way, in sentences."""
 
     # ----------------------------------------------------------------------------------- reading
 
@@ -280,7 +283,7 @@ class Ledger:
         pairs = tuple((name, _frozen(value)) for name, value in project_dict(settings).items())
         at = self.clock()
         event = Event("", at, actor, "operator", self.host, Initialized(pairs))
-        with self._locked():
+        with self.locked():
             if refs.read(self.repo, self.branch) is not None:
                 raise Refused(f"There is a branch {_short(self.branch)} already.")
             empty = objects.draft(self.repo, "tree", b"")
@@ -304,7 +307,7 @@ class Ledger:
         """
         from gittasks.ledger import recover
 
-        with self._locked():
+        with self.locked():
             self._require_not_checked_out()
             for tried in range(_ROUNDS):
                 above = recover.writable_tip(self)
@@ -335,7 +338,8 @@ class Ledger:
         """Returns the random id of this clone."""
         return self._host if isinstance(self._host, str) else self._host()
 
-    def _locked(self) -> _Locked:
+    def locked(self) -> _Locked:
+        """Returns the write lock of this repository, to be held in a `with`."""
         return _Locked(os.path.join(self.state_dir, "write.flk"), self._lock_timeout)
 
     @staticmethod
@@ -353,22 +357,9 @@ class Ledger:
         events: Sequence[Event],
         drafts: list[objects.Draft],
     ) -> _Built:
-        from gittasks.ledger.build import Builder
-
-        sign = self._sign
-        if sign is None:
-            sign = self.repo.config.get_bool("gittasks.sign", False)
-        builder = Builder(
-            self.repo,
-            self.reader,
-            above,
-            Overlay(graph) if graph is not None else None,
-            None if graph is None else self._snapshot.text(layout.PROJECT_FILE),
-            host=self.host,
-            now=self.clock(),
-            committer=self.identity(),
-            sign=sign,
-        )
+        graph_below = None if graph is None else Overlay(graph)
+        settings = None if graph is None else self._snapshot.text(layout.PROJECT_FILE)
+        builder = self.builder(above, graph_below, settings)
         for one in drafts:
             builder.add(one)
         for event in events:
@@ -380,6 +371,27 @@ class Ledger:
             builder.tree,
             builder.files,
             builder.tasks,
+        )
+
+    def builder(
+        self, above: objects.Commit, graph: Overlay | None, settings: bytes | None
+    ) -> Builder:
+        """Returns what makes commits on top of one, given the tasks and settings there."""
+        from gittasks.ledger.build import Builder
+
+        sign = self._sign
+        if sign is None:
+            sign = self.repo.config.get_bool("gittasks.sign", False)
+        return Builder(
+            self.repo,
+            self.reader,
+            above,
+            graph,
+            settings,
+            host=self.host,
+            now=self.clock(),
+            committer=self.identity(),
+            sign=sign,
         )
 
     def _publish(

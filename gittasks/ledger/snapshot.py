@@ -180,6 +180,17 @@ class Snapshot:
         else:
             self._open()
 
+    def rebuild(self) -> None:
+        """Makes everything anew, whatever the file says."""
+        self.close()
+        if not self._in_memory:
+            for path in (self._path, self._path + "-journal"):
+                try:
+                    _remove(path)
+                except OSError:
+                    pass
+        self._open()
+
     def advance(
         self,
         before: str,

@@ -2,66 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gittasks.domain import config
-from gittasks.domain.decide import decide
 from gittasks.domain.errors import NoLedger, Refused
-from gittasks.domain.events import Event
-from gittasks.domain.requests import Create, Edit, Facts, Note, Request, Speaker, Submit
-from gittasks.domain.task_graph import Graph
+from gittasks.domain.requests import Note, Submit
 from gittasks.ledger.layout import BACKUP
 from gittasks.ledger.ledger import Appended, Ledger
 from gittasks.plumbing import refs
-from gittasks.plumbing.repository import Repository
 from tests.support.builders import BRANCH, NOW, hexadecimal
 from tests.support.git import git, make_repository
-
-ROOT = "c3a2c5ca3a2e1a4c9a0a5f3b1c5a4fd8a4c0a6c1"
-
-
-def open_ledger(path: Path | str, now: int = NOW, **options: Any) -> Ledger:
-    repo = Repository.open(str(path), resolve=(BRANCH,))
-    return Ledger(
-        repo,
-        state_dir=os.path.join(repo.common_dir, "gittasks"),
-        host="test",
-        clock=lambda: now,
-        identity=lambda: ("Ada", "ada@example.org"),
-        **options,
-    )
-
-
-@pytest.fixture
-def folder(home: Path) -> Path:
-    return make_repository(home / "project")
-
-
-@pytest.fixture
-def ledger(folder: Path) -> Iterator[Ledger]:
-    ledger = open_ledger(folder)
-    ledger.create(config.Project(base="master"), "Ada")
-    yield ledger
-    ledger.close()
-
-
-def facts(now: int = NOW) -> Facts:
-    return Facts(now, "test", Speaker("Ada", "manager"))
-
-
-def asks(*requests: Request) -> Callable[[Graph], Sequence[Event]]:
-    from gittasks.domain.decide import decide_all
-
-    return lambda graph: decide_all(graph, requests, facts())
-
-
-def a_request(number: int = 1, **fields: Any) -> Create:
-    return Create(f"Task {number}", hexadecimal(f"uid {number}"), **fields)
+from tests.support.ledgers import a_request, asks, open_ledger
 
 
 def test_a_created_task_is_a_document_in_a_folder_of_a_hundred(
@@ -106,7 +59,7 @@ def test_the_answers_after_a_write_are_those_of_the_new_tip(ledger: Ledger, fold
 
 
 def test_two_repositories_begin_their_ledgers_with_the_same_commit(home: Path) -> None:
-    roots = []
+    roots: list[str] = []
     for name in ("one", "two"):
         path = make_repository(home / name)
         ledger = open_ledger(path, now=NOW + len(roots))
@@ -132,7 +85,9 @@ def test_without_a_ledger_reading_and_writing_name_init(folder: Path) -> None:
     ledger.close()
 
 
-def test_a_ledger_that_is_checked_out_is_not_written(ledger: Ledger, folder: Path, home: Path) -> None:
+def test_a_ledger_that_is_checked_out_is_not_written(
+    ledger: Ledger, folder: Path, home: Path
+) -> None:
     git(folder, "worktree", "add", "-q", str(home / "look"), "gittasks")
     with pytest.raises(Refused, match="checked out at") as caught:
         ledger.append(asks(a_request()))
@@ -141,8 +96,6 @@ def test_a_ledger_that_is_checked_out_is_not_written(ledger: Ledger, folder: Pat
 
 def test_other_refs_move_with_the_events_or_nothing_does(ledger: Ledger, folder: Path) -> None:
     head = git(folder, "rev-parse", "HEAD")
-    ledger.append(
-        asks(a_request()), also=[refs.Change("refs/heads/task/000001", head, None)]
-    )
+    ledger.append(asks(a_request()), also=[refs.Change("refs/heads/task/000001", head, None)])
     assert git(folder, "rev-parse", "refs/heads/task/000001") == head
     assert git(folder, "rev-parse", BACKUP) == git(folder, "rev-parse", BRANCH)

@@ -104,7 +104,7 @@ def a_shape(number: int, count: int) -> st.SearchStrategy[Task | None]:
 @st.composite
 def steps(draw: st.DrawFn) -> list[dict[str, Task]]:
     count = 7
-    result = []
+    result: list[dict[str, Task]] = []
     tasks: dict[str, Task] = {}
     for _ in range(3):
         tasks = dict(tasks)

@@ -1,0 +1,233 @@
+"""A ledger is checked commit by commit; whatever a command writes passes."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gittasks.domain.decide import decide_all
+from gittasks.domain.errors import GittasksError
+from gittasks.domain.requests import (
+    Abort,
+    Claim,
+    Edit,
+    Feedback,
+    Hold,
+    Note,
+    RecordCheck,
+    Release,
+    Reorder,
+    Reparent,
+    Request,
+    Resume,
+    Submit,
+)
+from gittasks.domain.task import Task
+from gittasks.ledger.ledger import Ledger
+from gittasks.ledger.verify import Checker, Fold, oldest_first, verify
+from gittasks.ledger.verify import Finding as Found
+from gittasks.plumbing import objects, refs
+from tests.support.builders import ACTOR, BRANCH, NOW, a_task, hexadecimal, write_ledger
+from tests.support.git import make_repository
+from tests.support.ledgers import a_request, asks, begin, open_ledger, speaks
+
+COMMIT = "c" * 40
+TEXTS = st.sampled_from(["", "ok", "a\n\n  b\nTask: 000009\n", "é\x1b[31m\u202e", "\\u001b\0"])
+
+
+def a_step(draw: st.DrawFn, task: Task, ids: list[str]) -> tuple[Request, str | None]:
+    """Returns a request that may suit the state, and the role that makes it."""
+    other = draw(st.sampled_from(ids))
+    owner = {
+        "DESIGN": "designer", "PLAN": "planner", "WORK": "worker", "CHECK": "checker",
+        "DESIGN_REVIEW": "reviewer", "PLAN_REVIEW": "reviewer", "WORK_REVIEW": "reviewer",
+    }.get(task.state, "manager")  # fmt: skip
+    text = draw(TEXTS)
+    wanted: list[tuple[Request, str | None]] = [
+        (Submit(task.id, enter=draw(st.sampled_from(["DESIGN", "PLAN", "WORK", None])),
+                section=b"## Implementation Notes\n\nDone.\n", remark=text), owner),
+        (Edit(task.id, set=(("title", "No: 12"), ("x-a", " 1")), body=draw(st.none() | st.just(b"\xff new\r\n"))), "manager"),
+        (Edit(task.id, add_dependencies=(other,)), "manager"),
+        (Note(task.id, text or "seen", artifacts=(("b", "1"), ("a", "2"))), None),
+        (Reparent(task.id, draw(st.none() | st.just(other))), "manager"),
+        (Reorder(task.id, "first"), "manager"),
+        (Hold(task.id, "stuck " + text), "manager"),
+        (Resume(task.id), "manager"),
+        (Abort(task.id, text, recursive=True), "manager"),
+        (Release(task.id, why="forced"), "manager"),
+        (Feedback(task.id, ("one", "two\nlines")), owner),
+        (RecordCheck(task.id, task.submitted_tip or COMMIT, findings=draw(st.sampled_from([(), ("no",)]))), "checker"),
+        (Claim(task.id, hexadecimal(task.id), NOW + 60, f"task/{task.id}", "master", COMMIT), owner),
+    ]  # fmt: skip
+    chosen: tuple[Request, str | None] = draw(st.sampled_from(wanted))
+    return chosen
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_running_the_events_again_gives_the_tree_of_every_commit(
+    home: Path, data: st.DataObject
+) -> None:
+    ledger = begin(make_repository(home / hexadecimal(str(next(_COUNTER)))))
+    ledger.append(asks(*(a_request(n, body=b"Body\n") for n in range(1, 4))))
+    for _ in range(12):
+        graph = ledger.graph()
+        ids = ["000001", "000002", "000003"]
+        task = graph.get(data.draw(st.sampled_from(ids)))
+        assert task is not None
+        request, role = a_step(data.draw, task, ids)  # type: ignore[arg-type]
+        facts = speaks(role, hexadecimal(task.id))  # type: ignore[arg-type]
+        try:
+            decide_all(graph, [request], facts)
+        except GittasksError:
+            continue
+        ledger.append(asks(request, facts=facts))
+    report = verify(ledger)
+    ledger.close()
+    assert (report.findings, report.notes) == ((), ())
+
+
+_COUNTER = itertools.count()
+
+
+def test_a_fold_of_every_event_is_the_graph_read_from_the_tip(ledger: Ledger) -> None:
+    ledger.append(asks(*(a_request(n) for n in range(1, 4)), Submit("000002", enter="WORK")))
+    checker = Checker(ledger.repo, ledger.reader)
+    for commit in oldest_first(ledger.repo, ledger.reader, ledger.tip):
+        assert isinstance(commit, objects.Commit)
+        assert checker.check(commit) == []
+    assert [
+        checker.fold.tasks[task] for task in sorted(checker.fold.tasks)
+    ] == ledger.snapshot.all_tasks()
+
+
+def commit_by_hand(
+    ledger: Ledger, message: bytes, files: dict[str, bytes | None], **more: object
+) -> str:
+    """Puts a commit on the branch as somebody with git and an editor would."""
+    repo = ledger.repo
+    above = ledger.reader.commit(refs.read(repo, BRANCH) or "")
+    blobs = {
+        path: data if data is None else objects.draft(repo, "blob", data)
+        for path, data in files.items()
+    }
+    mode = str(more.get("mode", objects.FILE))
+    rows = {path: None if one is None else (mode, one.oid) for path, one in blobs.items()}
+    tree, trees = objects.graft(ledger.reader, repo, above.tree, rows)
+    parents = [above.oid, *more.get("parents", ())]  # type: ignore[misc]
+    commit = objects.draft(
+        repo, "commit", objects.commit_bytes(tree, parents, ACTOR, ACTOR, message)
+    )
+    objects.write(repo, [*(b for b in blobs.values() if b is not None), *trees, commit])
+    refs.compare_and_swap(repo, BRANCH, commit.oid, above.oid, "by hand")
+    return commit.oid
+
+
+def kinds(path: Path) -> list[tuple[str, str | None]]:
+    ledger = open_ledger(path)
+    try:
+        return [(finding.kind, finding.task) for finding in verify(ledger).findings]
+    finally:
+        ledger.close()
+
+
+def test_a_commit_without_an_event_is_found(ledger: Ledger, folder: Path) -> None:
+    ledger.append(asks(a_request()))
+    document = ledger.graph().document("000001").replace(b"Task 1", b"Task one")
+    commit_by_hand(ledger, b"edit\n", {"tasks/0000/000001.md": document})
+    assert kinds(folder) == [("message", None)]
+
+
+def test_an_event_that_says_less_than_it_does_is_found(ledger: Ledger, folder: Path) -> None:
+    ledger.append(asks(a_request()))
+    ledger.append(asks(Note("000001", "hello")))
+    note = ledger.reader.commit(ledger.tip).message
+    other = note.replace(b"Event-Id: ", b"Event-Id: 0123")[:].replace(b"hello", b"again")
+    # The id keeps its length.
+    start = other.index(b"Event-Id: ") + 10
+    other = other[: start + 32] + other[start + 36 :]
+    document = ledger.graph().document("000001").replace(b"Task 1", b"Task one")
+    commit_by_hand(ledger, other, {"tasks/0000/000001.md": document})
+    assert kinds(folder) == [("tree", "000001")]
+
+
+def test_the_same_event_twice_is_found(ledger: Ledger, folder: Path) -> None:
+    ledger.append(asks(a_request()))
+    ledger.append(asks(Note("000001", "hello")))
+    commit_by_hand(ledger, ledger.reader.commit(ledger.tip).message, {})
+    assert kinds(folder) == [("repeated", "000001")]
+
+
+def test_an_illegal_step_is_found(ledger: Ledger, folder: Path) -> None:
+    ledger.append(asks(a_request()))
+    commit_by_hand(ledger, ledger.reader.commit(ledger.tip).message, {})
+    assert kinds(folder) == [("repeated", "000001"), ("illegal", "000001")]
+
+
+@pytest.mark.parametrize(
+    ("files", "mode", "found"),
+    [
+        ({"README": b"hi\n"}, objects.FILE, ("file", None)),
+        ({"tasks/0000/000009.md": b"no header\n"}, objects.FILE, ("file", "000009")),
+        ({"tasks/0000/000009.md": b"project.yaml"}, "120000", ("file", "000009")),
+        ({"tasks/0000/000009.md": b"x"}, "100755", ("file", "000009")),
+    ],
+)
+def test_a_file_that_does_not_belong_is_found(
+    ledger: Ledger,
+    folder: Path,
+    files: dict[str, bytes | None],
+    mode: str,
+    found: tuple[str, str | None],
+) -> None:
+    commit_by_hand(ledger, b"edit\n", files, mode=mode)
+    assert kinds(folder) == [("message", None), found]
+
+
+def test_a_commit_with_two_parents_is_found(ledger: Ledger, folder: Path) -> None:
+    ledger.append(asks(a_request()))
+    first = ledger.reader.commit(ledger.tip).parents[0]
+    commit_by_hand(ledger, b"merge\n", {}, parents=(first,))
+    assert kinds(folder) == [("parents", None), ("message", None)]
+
+
+def test_another_beginning_is_found(folder: Path) -> None:
+    ledger = open_ledger(folder)
+    root = objects.draft(
+        ledger.repo,
+        "commit",
+        objects.commit_bytes(
+            objects.object_id(ledger.repo, "tree", b""), [], ACTOR, ACTOR, b"mine\n"
+        ),
+    )
+    objects.write(ledger.repo, [root, objects.draft(ledger.repo, "tree", b"")])
+    write_ledger(ledger.repo, [a_task()], parent=root.oid)
+    ledger.close()
+    assert kinds(folder) == [("root", None), ("message", None)]
+
+
+def test_a_fold_knows_no_task_that_was_dropped(ledger: Ledger) -> None:
+    fold = Fold(ledger.reader)
+    fold.put(a_task(1, depends_on=("000002",), parent="000003", supersedes="000004"))
+    fold.drop("000001")
+    assert (
+        fold.get("000001"),
+        fold.dependents("000002"),
+        fold.children("000003"),
+        fold.superseders("000004"),
+        fold.with_uid(hexadecimal("uid 1")),
+    ) == (None, [], [], [], None)
+
+
+def test_findings_name_the_commit(ledger: Ledger) -> None:
+    oid = commit_by_hand(ledger, b"edit\n", {"README": b"hi\n"})
+    ledger.refresh()
+    assert verify(ledger).findings[1] == Found(
+        "file", oid, None, "The file README does not belong in a ledger."
+    )
