@@ -40,7 +40,7 @@ def _type(declared: frame.Choice | frame.IntRange | None) -> Any:
 def _parameter(one: frame.Parameter, **settings: Any) -> click.Parameter:
     names = [*one.names, one.name]
     shared: dict[str, Any] = {"type": _type(one.type), "metavar": one.metavar, **settings}
-    if not one.multiple and one.nargs == 1 and not one.is_flag:
+    if one.default is not None:
         shared["default"] = one.default
     if one.is_argument:
         return click.Argument([one.name], required=one.required, nargs=one.nargs, **shared)
