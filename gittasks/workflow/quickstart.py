@@ -80,11 +80,11 @@ STORY: tuple[Scene | str, ...] = (
         "Your last submit checks the merged result, then moves the base and closes the task.",
         ("git", "tasks", "submit", "1"),
     ),
-    Scene("The work is on main, and the second task is free.", ("git", "log", "--oneline")),
-    Scene("", ("git", "tasks", "ready")),
+    Scene("The work is on main.", ("git", "log", "--oneline", "--graph")),
+    Scene("The second task is free.", ("git", "tasks", "ready")),
     Scene(
         "Every step is a commit of the ledger.",
-        ("git", "log", "--format=%h %an: %s", "--reverse", "gittasks", "--"),
+        ("git", "log", "--format=%h %s", "--reverse", "gittasks", "--"),
     ),
 )
 """The scenes in their order; a text alone is a line of shell that needs no git."""
@@ -163,8 +163,10 @@ def _environment(folder: str, environ: Mapping[str, str]) -> dict[str, str]:
         "NO_COLOR": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_AUTHOR_NAME": "you",
-        "GIT_AUTHOR_EMAIL": "you@example.invalid",
-        "GIT_COMMITTER_NAME": "you",
-        "GIT_COMMITTER_EMAIL": "you@example.invalid",
+        # As a setting, so that it is also the name by which the commands know the speaker.
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "you",
+        "GIT_CONFIG_KEY_1": "user.email",
+        "GIT_CONFIG_VALUE_1": "you@example.invalid",
     }

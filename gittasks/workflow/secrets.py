@@ -9,19 +9,8 @@ if TYPE_CHECKING:
 
     from gittasks.domain.events import Event
 
-_FREE = frozenset(
-    (
-        "title",
-        "labels",
-        "checks",
-        "findings",
-        "remark",
-        "reason",
-        "held_reason",
-        "set",
-        "artifacts",
-    )  # fmt: skip
-)
+_FREE = ("title", "labels", "checks", "findings", "remark", "reason", "held_reason", "set",
+         "artifacts")  # fmt: skip
 """The fields of changes that hold what somebody typed."""
 
 
