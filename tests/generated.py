@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -159,7 +160,6 @@ _TYPES = {
     "Draft | None": "`section`, `offset`",
     "Cost | None": "`state`, `slot`, `seconds`, `cost`, `tokens`",
     "tuple[CheckResult, ...]": "rows of `command`, `exit`, `digest`, `seconds`, `timed_out`",
-    'Literal["released", "expired", "forced", "died"]': "released, expired, forced or died",
 }
 
 
@@ -189,8 +189,12 @@ def _events() -> Iterator[str]:
 
 
 def _type_of(change: type[events.Change], name: str) -> str:
-    spelled = change.__annotations__[name].__forward_arg__.replace("'", '"')
-    return _TYPES[spelled]
+    spelled = change.__annotations__[name].__forward_arg__
+    if spelled in _TYPES:
+        return _TYPES[spelled]
+    # Whatever has a name of its own is a choice between words.
+    *others, last = get_args(getattr(events, spelled))
+    return f"{', '.join(others)} or {last}"
 
 
 def _default(defaults: dict[str, object], name: str) -> str:

@@ -9,6 +9,11 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+PACKAGE = CHECKOUT / "gittasks"
+# A key of click's, not of git's configuration; packages are named as strings, too.
+NO_SETTINGS = {"session"}
+# Set for the checks that are run, so that what they leave behind is found.
+NO_VARIABLES = {"GITTASKS_CHECK"}
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FILE = re.compile(r"`((?:gittasks|tests|docs|hooks)/[\w./-]+\.\w+)`")
 
@@ -45,3 +50,20 @@ def test_every_page_is_reached_from_the_first_ones() -> None:
                 waiting.append(target)
     lost = [name_of(page) for page in PAGES if page not in reached]
     assert [name for name in lost if not name.startswith("docs/changelog.d/")] == []
+
+
+def test_every_setting_of_a_clone_is_explained() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    read = set(re.findall(r"[\"']gittasks\.([a-z]+(?:[A-Z][a-z]+)*)[\"']", text)) - NO_SETTINGS
+    page = (CHECKOUT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    part = page.split("## Of one clone")[1].split("##")[0]
+    assert len(read) > 5
+    assert set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)) == read
+
+
+def test_every_variable_of_the_environment_is_explained() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    read = set(re.findall(r"\"(GITTASKS_[A-Z]+)\"", text)) - NO_VARIABLES
+    page = (CHECKOUT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert len(read) > 3
+    assert set(re.findall(r"^\| `(GITTASKS_\w+)` \|", page, re.MULTILINE)) == read
