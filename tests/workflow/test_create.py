@@ -191,6 +191,7 @@ def test_a_file_given_twice_makes_the_tasks_that_have_a_key_once(project: Projec
     again = create.create_all(project, text, "plan")
     assert [one.task.id for one in first] == ["000001", "000002"]
     assert [(one.task.id, one.changed) for one in again] == [("000001", False), ("000003", True)]
+    assert again[0].notes == ("The task 000001 was created with this key before; nothing to do.",)
 
 
 def test_the_same_key_in_another_file_is_another_task(project: Project) -> None:
@@ -205,6 +206,7 @@ def test_a_file_with_an_idempotency_key_is_applied_once(project: Project) -> Non
     before = ledger_commits(project)
     again = create.create_all(project, text, "plan", idempotency_key="k")
     assert [one.task.id for one in again] == ["000001", "000002"]
+    assert again[0].notes == ("2 of 2 tasks were created with their keys before.",)
     assert ledger_commits(project) == before
 
 

@@ -53,9 +53,11 @@ def command(
             "stdin" if from_file == "-" else from_file,
             idempotency_key=idempotency_key,
         )
+        for one in made:
+            for note in one.notes:
+                session.out.say(note)
         if not session.answer("tasks", [frame.verb_data(one) for one in made]):
-            for one in made:
-                session.outcome(one, one.task.id)
+            session.out.rows([one.task.id for one in made])
         return
     if words and title is not None:
         raise UsageFault("The title is given twice.", "Give it as the argument or with --title.")
