@@ -984,7 +984,7 @@ def _note(decision: Decision, request: Note) -> None:
         _require_manager(decision, task, "mark as seen")
     if not text and not request.artifacts and not task.attention:
         return
-    decision.add(task, Noted(request.artifacts, request.seen), text=text)
+    decision.add(task, Noted(tuple(dict(request.artifacts).items()), request.seen), text=text)
 
 
 # Hierarchy.
