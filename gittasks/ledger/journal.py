@@ -15,10 +15,14 @@ from gittasks.plumbing.objects import Draft
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Entry", "drop", "entries", "keep", "read"]
+__all__ = ["Entry", "drop", "entries", "keep", "read", "sorted_out"]
 
 _HEADER = b"gittasks-journal 1"
 FOLDER = "journal"
+_KEPT_NANOSECONDS = 60 * 10**9
+_KEPT_ENTRIES = 64
+_CHECKED_ENTRIES = 4
+_CHECKED_SIZE = 1 << 20
 
 
 class Entry(NamedTuple):
@@ -68,18 +72,42 @@ def keep(state_dir: str, before: str | None, tip: str, drafts: Sequence[Draft]) 
 
 def entries(state_dir: str) -> list[str]:
     """Returns the paths of all entries, oldest first."""
+    return [path for _, path, _ in _dated(state_dir)]
+
+
+def sorted_out(state_dir: str) -> tuple[list[str], list[str]]:
+    """Returns the entries that nobody can need any more, and the newest of the others.
+
+    A gc that looked at the refs before an append may delete after it, so entries stay a while.
+    """
+    found = _dated(state_dir)
+    if not found:
+        return [], []
+    newest = found[-1][0]
+    old = [
+        path
+        for number, (written, path, _) in enumerate(found)
+        if newest - written > _KEPT_NANOSECONDS or len(found) - number > _KEPT_ENTRIES
+    ]
+    recent = found[len(old) :][-_CHECKED_ENTRIES:]
+    # Many events at once went into a pack, which a gc does not take apart so soon.
+    return old, [path for _, path, size in recent if size <= _CHECKED_SIZE]
+
+
+def _dated(state_dir: str) -> list[tuple[int, str, int]]:
     folder = os.path.join(state_dir, FOLDER)
     found = []
     try:
         with os.scandir(folder) as files:
             for file in files:
                 try:
-                    found.append((file.stat().st_mtime_ns, file.path))
+                    stat = file.stat()
+                    found.append((stat.st_mtime_ns, file.path, stat.st_size))
                 except FileNotFoundError:
                     continue
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [path for _, path in sorted(found) if not path.endswith(".new")]
+    return sorted(one for one in found if not one[1].endswith(".new"))
 
 
 def read(path: str) -> Entry | None:

@@ -35,8 +35,6 @@ __all__ = ["Appended", "Ledger", "LedgerGraph"]
 LOCK_TIMEOUT = 30.0
 _ROUNDS = 10
 _GC_EVERY = 256
-# So many entries stay in the journal: a gc that began before an append may end after it.
-_KEPT_ENTRIES = 3
 
 
 class Appended(NamedTuple):
@@ -268,9 +266,11 @@ class Ledger:
         try:
             self._snapshot.refresh(tip)
         except ObjectMissing as error:
-            raise Corrupt(
-                f"The ledger is damaged: {error}", "Run `git tasks recover` to repair it."
-            ) from None
+            from gittasks.ledger import recover
+
+            if not recover.restore_from_journal(self):
+                raise _damaged(error) from None
+            self._snapshot.refresh(tip)
         return self._snapshot
 
     # ----------------------------------------------------------------------------------- writing
@@ -310,28 +310,38 @@ class Ledger:
         with self.locked():
             self._require_not_checked_out()
             for tried in range(_ROUNDS):
-                above = recover.writable_tip(self)
-                self._tip, self._is_resolved = above and above.oid, True
-                if above is None:
-                    raise self._absent()
-                before = above.oid
-                graph = LedgerGraph(self._snapshot_at(before), self.reader)
-                events = self._decided(decide, graph)
-                if not events:
-                    return Appended((), (), before, before)
-                built = self._build(above, graph, events, [])
-                changes = also() if callable(also) else also
                 try:
-                    self._publish(built, before, changes, built.drafts)
+                    return self._appended(decide, also)
                 except RefMoved as error:
-                    if not self._is_written(built, before):
-                        if error.name not in (self.branch, layout.BACKUP) and not callable(also):
-                            raise
-                        _pause(tried)
-                        continue
-                self._after(built, before)
-                return Appended(built.events, built.commits, built.commits[-1], before)
+                    if error.name not in (self.branch, layout.BACKUP) and not callable(also):
+                        raise
+                    _pause(tried)
+                except ObjectMissing as error:
+                    if not recover.restore_from_journal(self):
+                        raise _damaged(error) from None
         raise Busy("Others change the ledger all the time.", "Try again.")
+
+    def _appended(
+        self,
+        decide: Callable[[Graph], Sequence[Event]],
+        also: Sequence[refs.Change] | Callable[[], Sequence[refs.Change]],
+    ) -> Appended:
+        from gittasks.ledger import recover
+
+        above = recover.writable_tip(self)
+        self._tip, self._is_resolved = above and above.oid, True
+        if above is None:
+            raise self._absent()
+        before = above.oid
+        self._snapshot.refresh(before)
+        graph = LedgerGraph(self._snapshot, self.reader)
+        events = self._decided(decide, graph)
+        if not events:
+            return Appended((), (), before, before)
+        built = self._build(above, graph, events, [])
+        self._publish(built, before, also() if callable(also) else also, built.drafts)
+        self._after(built, before)
+        return Appended(built.events, built.commits, built.commits[-1], before)
 
     @property
     def host(self) -> str:
@@ -411,25 +421,16 @@ class Ledger:
             raise GittasksError(
                 f"The ledger cannot be written: {error.strerror} ({self.state_dir})."
             ) from None
-        moved = False
+        backup = refs.Change(layout.BACKUP, tip, self._backup())
+        changes = (refs.Change(self.branch, tip, before), backup, *also)
         try:
-            backup = refs.Change(layout.BACKUP, tip, self._backup())
-            changes = (refs.Change(self.branch, tip, before), backup, *also)
             objects.write(self.repo, drafts)
             recover.patient_transaction(self, changes, _note(built), drafts)
-            moved = True
-        except RefMoved:
-            raise
-        except RefLocked as error:
-            raise Busy(
-                f"Another git process holds {error.path}.",
-                "Try again; `git tasks recover` removes it if its process is dead.",
-            ) from None
         except GitError as error:
-            raise GittasksError(f"The ledger was not changed: {error}") from None
-        finally:
-            if not moved:
+            # What git says last is not always what it did.
+            if not self._is_written(built, before):
                 journal.drop(entry)
+                raise _told(error) from None
         self._settle(drafts)
 
     def _backup(self) -> str | None:
@@ -441,24 +442,26 @@ class Ledger:
         from gittasks.ledger import journal, recover
 
         recover.restore(self, drafts)
-        for path in journal.entries(self.state_dir)[:-_KEPT_ENTRIES]:
+        old, recent = journal.sorted_out(self.state_dir)
+        for path in (*old, *recent):
             entry = journal.read(path)
             if entry is not None:
                 recover.restore(self, entry.drafts)
+        for path in old:
             journal.drop(path)
 
-    def _is_written(self, built: _Built, before: str) -> bool:
+    def _is_written(self, built: _Built, before: str | None) -> bool:
         """Tells whether our commits are in the ledger although the move was refused."""
+        from gittasks.ledger import message
+
         now = refs.read(self.repo, self.branch)
         if now is None or now == before:
             return False
-        if now == built.commits[-1]:
-            return True
         wanted = {event.event_id for event in built.events}
-        from gittasks.ledger import message
-
         current: str | None = now
         while current is not None and current != before:
+            if current == built.commits[-1]:
+                return True
             commit = self.reader.commit(current)
             if wanted.intersection(message.event_ids(commit.message)):
                 return True
@@ -505,6 +508,22 @@ class _Locked:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+
+def _damaged(error: GitError) -> Corrupt:
+    return Corrupt(f"The ledger is damaged: {error}", "Run `git tasks recover` to repair it.")
+
+
+def _told(error: GitError) -> Exception:
+    """Returns what a failed move of the branch means for whoever wanted it."""
+    if isinstance(error, RefMoved | ObjectMissing):
+        return error
+    if isinstance(error, RefLocked):
+        return Busy(
+            f"Another git process holds {error.path}.",
+            "Try again; `git tasks recover` removes it if its process is dead.",
+        )
+    return GittasksError(f"The ledger was not changed: {error}")
 
 
 def _note(built: _Built) -> str:

@@ -48,6 +48,8 @@ def writable_tip(ledger: Ledger) -> objects.Commit | None:
     all is well. What is certain is repaired, and said in `ledger.repaired`.
     """
     found = ledger.reader.get(ledger.branch)
+    if found is None and restore_from_journal(ledger):
+        found = ledger.reader.get(ledger.branch)
     if found is None:
         if not _bring_back(ledger):
             return None
@@ -110,6 +112,8 @@ def _remembered(ledger: Ledger) -> str | None:
     """Returns the newest tip that is known to have been good and is still there."""
     names = [entry.new for entry in refs.reflog_file(ledger.repo, ledger.branch)]
     backup = refs.read(ledger.repo, layout.BACKUP)
+    if backup is not None and ledger.reader.get(backup) is None:
+        backup = None
     newest = next(
         (oid for oid in names if oid != ledger.repo.null_oid and ledger.reader.get(oid)), None
     )
@@ -363,6 +367,14 @@ def restore(ledger: Ledger, drafts: Sequence[objects.Draft]) -> int:
         repaired += len(gone)
         objects.write(ledger.repo, [by_id[oid] for oid in gone])
     return repaired
+
+
+def restore_from_journal(ledger: Ledger) -> int:
+    """Writes again what a gc has taken of the latest events; returns how many objects."""
+    from gittasks.ledger import journal
+
+    found = (journal.read(path) for path in journal.entries(ledger.state_dir))
+    return sum(restore(ledger, entry.drafts) for entry in found if entry is not None)
 
 
 def checked_out_at(repo: Repository, branch: str) -> str | None:
