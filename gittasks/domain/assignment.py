@@ -51,7 +51,7 @@ def read_back(given: Dispatched, live: bytes) -> Reading:
         line, _, rest = found[len(above) :].partition(b"\n")
         if line.rstrip() == heading:
             return Reading(section_of(given.heading, rest))
-        kept = rest if _is_heading(line) else found[len(above) :]
+        kept = _without_heading(found[len(above) :], heading)
     else:
         kept = _own_text(expected, found, heading)
     repaired = given.text + (kept.strip(b"\n") + b"\n" if kept.strip() else b"")
@@ -108,5 +108,10 @@ def _own_text(expected: bytes, found: bytes, heading: bytes) -> bytes:
     return b"\n".join(lines[first:])
 
 
-def _is_heading(line: bytes) -> bool:
-    return line.startswith(b"#") and line.lstrip(b"#")[:1] in (b"", b" ")
+def _without_heading(own: bytes, heading: bytes) -> bytes:
+    """Returns what stands where the own part has to, without the heading that moved or changed."""
+    lines = own.split(b"\n")
+    place = next((n for n, line in enumerate(lines) if line.rstrip() == heading), None)
+    if place is None and lines[0].startswith(b"#") and lines[0].lstrip(b"#")[:1] in (b"", b" "):
+        place = 0
+    return own if place is None else b"\n".join(lines[:place] + lines[place + 1 :])
