@@ -162,6 +162,7 @@ def _checked(project: Project, task_id: str, submitted: Outcome) -> Outcome:
 
     checked = record_check(project, task_id)
     return checked._replace(
+        kind=submitted.kind,
         source=submitted.source,
         commit=submitted.commit,
         notes=(*submitted.notes, *checked.notes),
