@@ -201,7 +201,7 @@ class _Attempt:
                     continue
         finally:
             if not self.has_moved and not self._may_have_moved():
-                _undo(self.project, self.task.id)
+                _forget(self.project, self.task.id)
         raise Busy(
             f"The base {self.base_ref.removeprefix(branches.HEADS)} moved {ROUNDS} times "
             f"while {self.task.id} was merged and checked.",
@@ -353,7 +353,9 @@ def _follow(project: Project, record: records.LandingRecord, *, again: bool = Fa
     except GitError as error:
         left = (f"The base has moved, but its checkouts could not be looked at: {error}",)
     notes = [*left, *_tidied(project, record)]
-    if not left:
+    if not left and again:
+        _forget(project, record.task)
+    elif not left:
         records.drop_landing(project.state_dir, record.task)
     return notes
 
@@ -376,8 +378,8 @@ def _tidied(project: Project, record: records.LandingRecord) -> list[str]:
     return notes
 
 
-def _undo(project: Project, task_id: str) -> None:
-    """Forgets a landing that has moved nothing."""
+def _forget(project: Project, task_id: str) -> None:
+    """Lets go of the commit and the record of a landing that is over."""
     landing.hold_commit(project.repo, task_id, None)
     records.drop_landing(project.state_dir, task_id)
 
@@ -427,7 +429,7 @@ def _completed(
 
 def _undone(project: Project, record: records.LandingRecord) -> list[str]:
     worktree.drop_spare(project.repo, project.places, record.task)
-    _undo(project, record.task)
+    _forget(project, record.task)
     return [f"The landing of {record.task}, which had moved nothing, was undone."]
 
 
@@ -457,7 +459,7 @@ def _taken_back(
             project.repo, record.base, record.base_old, base, f"gittasks: {record.task} not landed"
         )
         return [f"{error.message} {text}" for text in _undone(project, record)]
-    _undo(project, record.task)
+    _forget(project, record.task)
     return [f"{error.message} The base has its commits already: {record.commit[:12]}."]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,10 @@ class Clone:
         """Changes a setting of the repository."""
         self.git("config", *args)
         self.repo.forget_config()
+
+    def repo_files(self, name: str) -> Iterator[Path]:
+        """Returns what has a name anywhere in the git directory."""
+        return (self.folder / ".git").rglob(name)
 
     def tree(self, task: str = "000042") -> Path:
         """Returns where the tree of a task stands."""
