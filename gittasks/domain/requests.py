@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from gittasks.domain.events import CheckResult, Event, Pairs
 from gittasks.domain.task import PRIORITY, Cost, Role, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from gittasks.domain.events import CheckResult, Event, Pairs
 
 SpeakingRole = Role | Literal["tool", "operator"]
 
