@@ -38,7 +38,7 @@ def parse(path: Path) -> ast.Module:
 def test_tests_replace_nothing_but_clock_identity_and_agent() -> None:
     replaced = [
         f"{name_of(path)}:{call.lineno} replaces {target}"
-        for path in modules(TESTS, 6)
+        for path in modules(TESTS, 15)
         for call, target in _replacements(parse(path))
         if target not in PATCHABLE
     ]
@@ -59,7 +59,7 @@ def _replacements(tree: ast.Module) -> Iterator[tuple[ast.Call | ast.Import | as
 def test_refs_are_moved_only_where_the_expected_value_is_given() -> None:
     movers = [
         name_of(path)
-        for path in modules(PACKAGE, 10)
+        for path in modules(PACKAGE, 60)
         if BLIND_WRITE.search(path.read_text(encoding="utf-8"))
     ]
     assert movers == ["gittasks/plumbing/refs.py"]
@@ -68,7 +68,7 @@ def test_refs_are_moved_only_where_the_expected_value_is_given() -> None:
 def test_every_module_says_what_it_is() -> None:
     silent = [
         name_of(path)
-        for path in [*modules(PACKAGE, 10), *modules(TESTS, 6)]
+        for path in [*modules(PACKAGE, 60), *modules(TESTS, 15)]
         if path.read_text(encoding="utf-8").strip() and ast.get_docstring(parse(path)) is None
     ]
     assert silent == []
@@ -77,7 +77,7 @@ def test_every_module_says_what_it_is() -> None:
 def test_every_module_defers_its_annotations() -> None:
     eager = [
         name_of(path)
-        for path in [*modules(PACKAGE, 10), *modules(TESTS, 6)]
+        for path in [*modules(PACKAGE, 60), *modules(TESTS, 15)]
         if (text := path.read_text(encoding="utf-8")).count("\n") > 5
         and "from __future__ import annotations\n" not in text
     ]
@@ -87,7 +87,7 @@ def test_every_module_defers_its_annotations() -> None:
 def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
     drawers = [
         name_of(path)
-        for path in [*modules(PACKAGE, 10), *modules(TESTS, 6)]
+        for path in [*modules(PACKAGE, 60), *modules(TESTS, 15)]
         if path.stem in {"utils", "util", "helpers", "common", "manager", "misc"}
     ]
     assert drawers == []
@@ -97,7 +97,7 @@ def test_nothing_in_the_package_is_decided_by_an_enum_or_a_dataclass() -> None:
     """Both cost more at start-up than all the classes they would describe."""
     users = [
         f"{name_of(path)}:{node.lineno}"
-        for path in modules(PACKAGE, 10)
+        for path in modules(PACKAGE, 60)
         for node in parse(path).body
         if isinstance(node, ast.Import | ast.ImportFrom)
         and {"enum", "dataclasses"}
@@ -106,12 +106,83 @@ def test_nothing_in_the_package_is_decided_by_an_enum_or_a_dataclass() -> None:
     assert users == []
 
 
+def commands(at_least: int = 10) -> list[Path]:
+    """Returns the files of the commands."""
+    folder = PACKAGE / "cli" / "commands"
+    return [path for path in modules(folder, at_least) if path.stem != "__init__"]
+
+
+def command_name(path: Path) -> str:
+    """Returns the word a user types for the command of a file."""
+    return path.stem.rstrip("_").replace("_", "-")
+
+
+def test_a_command_is_found_by_its_file_name() -> None:
+    declared = {name_of(path): _declared_commands(parse(path)) for path in commands()}
+    assert declared == {name_of(path): [("command", command_name(path))] for path in commands()}
+
+
+def _declared_commands(tree: ast.Module) -> list[tuple[str, str]]:
+    """Returns name in the file and name for the user: of a function, or of a group of them."""
+    makers = {
+        (node.name, call)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        for call in node.decorator_list
+    } | {
+        (ast.unparse(node.targets[0]), node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+    }
+    return [
+        (name, ast.literal_eval(call.args[0]))
+        for name, call in makers
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"frame.command", "frame.Group"}
+    ]
+
+
+def test_the_table_of_commands_and_their_files_agree() -> None:
+    from gittasks.cli.main import COMMANDS
+
+    assert {command_name(path) for path in commands()} == set(COMMANDS)
+
+
+def test_a_command_asks_the_workflow() -> None:
+    idle = [
+        path.stem
+        for path in commands()
+        if not any(name.startswith("gittasks.workflow") for name in _imported(parse(path)))
+    ]
+    # One speaks about the commands themselves, one about who has opened the project.
+    assert idle == ["help", "whoami"]
+
+
+def test_every_verb_of_the_workflow_is_used() -> None:
+    users = [path for path in modules(PACKAGE, 60) if {"cli", "workflow"} & set(path.parts)]
+    imported = {name for path in users for name in _imported(parse(path))}
+    unused = [
+        name_of(path)
+        for path in modules(PACKAGE / "workflow", 10)
+        if path.stem != "__init__" and f"gittasks.workflow.{path.stem}" not in imported
+    ]
+    assert unused == []
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def test_a_rejected_word_names_nothing() -> None:
     rejected = _rejected_words()
     assert len(rejected) >= 3
     used = [
         f"{name_of(path)}:{line} {name}"
-        for path in modules(PACKAGE, 10)
+        for path in modules(PACKAGE, 60)
         for line, name in _names(parse(path))
         if rejected & set(re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower()))
     ]
