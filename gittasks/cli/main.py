@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gittasks.cli import errors, frame
@@ -87,7 +89,11 @@ def load(name: str) -> frame.Command | frame.Group:
     """Returns a command from the file that is named like it."""
     from importlib import import_module
 
+    started = time.monotonic()
     command = import_module(f"gittasks.cli.commands.{name}").command
+    if os.environ.get("GITTASKS_TRACE", "") not in ("", "0"):
+        spent = (time.monotonic() - started) * 1000
+        os.write(2, f"trace: {spent:7.1f} ms  import {name}\n".encode())
     assert isinstance(command, frame.Command | frame.Group)
     return command
 

@@ -21,6 +21,7 @@ FREE_TEXT = frozenset(
 )  # fmt: skip
 """The fields of a task in which people and agents write what they like."""
 
+# Repetitions are bounded where another pattern follows: a megabyte made to be slow is not slow.
 # A pattern costs more to compile than a title to search, so most texts never reach one.
 _PATH_MARKS = ("/", "\\", "~")
 _SECRET_MARKS = (
@@ -46,14 +47,14 @@ _SECRET_PATTERN = (
     r"|\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA)[A-Z0-9]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{20,}|\bgl[a-z]{2,6}-[\w-]{16,}"
     r"|\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}|\b(?:sk|ak|rk|pk)[-_][\w-]{16,}"
-    r"|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    r"|\bAIza[\w-]{30,}|\beyJ[\w-]{8,500}\.[\w-]{8,}(?:\.[\w-]*)?"
     r"|\bnpm_\w{20,}|\bpypi-[\w-]{20,}|\bhf_\w{20,}|\bdop_v1_\w{20,})"
-    r"|(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/@]*:[^\s/@]+(?P<at>@)"
+    r"|(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/@:]{0,200}:[^\s/@]{1,500}(?P<at>@)"
     r"|(?P<header>(?i:\bbearer\s+|\bauthorization\s*:\s*(?:basic|token)\s+))(?=\S*[0-9=])"
     r"[\w.~+/=-]{6,}"
-    r"|(?P<name>(?i:[\w.-]*(?:password|passwd|passphrase|pwd|api[_-]?key|access[_-]?key"
-    r"|private[_-]?key|secret|token|credential)[\w-]*)[\"']?\s*"
-    r"(?:=(?!=)\s*(?!\d{1,6}\b)|:\s*(?=[^\s\"',;&]*\d|[\"'])(?=\S{6})))"
+    r"|(?P<name>(?i:(?:password|passwd|passphrase|pwd|api[_-]?key|access[_-]?key"
+    r"|private[_-]?key|secret|token|credential)[\w-]{0,50})[\"']?\s*"
+    r"(?:=(?!=)\s*(?!\d{1,6}\b)|:\s*(?=[^\s\"',;&]{0,200}\d|[\"'])(?=\S{6})))"
     r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]+)"
 )
 _LONG_WORD = r"\b[A-Za-z0-9_+-]{32,}\b=*"

@@ -70,6 +70,8 @@ class Shown(NamedTuple):
     """The last event of a check run, with its results."""
     needs: tuple[Task, ...]
     open_needs: tuple[str, ...]
+    lost_needs: tuple[str, ...]
+    """Dependencies that were aborted and that nothing open or landed supersedes."""
     needed_by: tuple[Task, ...]
     children: tuple[Task, ...]
     blocking: int
@@ -230,10 +232,13 @@ def show(project: Project, task_id: str) -> Shown:
     children = tuple(snapshot.tasks(snapshot.children(task_id)))
     needed_by = tuple(snapshot.tasks(snapshot.dependents(task_id)))
     still: tuple[str, ...] = ()
-    if task.depends_on:
-        from gittasks.domain.dependencies import open_dependencies
+    lost: tuple[str, ...] = ()
+    if task.depends_on and task.is_open:
+        from gittasks.domain.dependencies import aborted_dependencies, open_dependencies
 
-        still = open_dependencies(project.ledger.graph(), task.depends_on)
+        graph = project.ledger.graph()
+        still = open_dependencies(graph, task.depends_on)
+        lost = aborted_dependencies(graph, task.depends_on)
     rounds, checked = _rounds(project, task)
     return Shown(
         task=task,
@@ -242,6 +247,7 @@ def show(project: Project, task_id: str) -> Shown:
         checked=checked,
         needs=needs,
         open_needs=still,
+        lost_needs=lost,
         needed_by=needed_by,
         children=children,
         blocking=snapshot.blocking(task_id),

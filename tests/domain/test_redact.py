@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,3 +107,28 @@ def test_every_text_in_a_value_is_redacted() -> None:
     assert redact_all({"a": ("/x/y/z", {"b": "token=abc"})}) == {
         "a": ["[path]", {"b": "token=[secret]"}]
     }
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "x",
+        "token",
+        "tokentoken:",
+        "eyJ-",
+        "a.",
+        "://",
+        "a:b",
+        "/",
+        "-a",
+        "~.",
+        "bearer ",
+        '"',
+        "\\",
+    ],
+)
+def test_a_text_made_to_be_slow_is_not(part: str) -> None:
+    text = part * (200_000 // len(part))
+    started = time.process_time()
+    redact(text)
+    assert time.process_time() - started < 5

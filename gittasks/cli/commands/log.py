@@ -34,7 +34,9 @@ def command(
     out.page()
     for entry in found:
         when = queries.time_text(entry.event.at)
-        out.headed(entry.oid[:10], f" {when[:10]} {when[11:16]}  {entry.subject}")
+        title = getattr(entry.event.change, "title", None)
+        about = f": {title}" if title and entry.event.kind == "create" else ""
+        out.headed(entry.oid[:10], f" {when[:10]} {when[11:16]}  {entry.subject}{about}")
         if entry.event.text:
             out.block("    " + entry.event.text.strip("\n").replace("\n", "\n    "))
 

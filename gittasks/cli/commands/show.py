@@ -44,8 +44,9 @@ def command(session: frame.Session, task: str | None, review: bool, raw: bool) -
     for name, text in facts(session, shown):
         out.line(f"{name:<{_WIDTH}}{text}" if name else text)
     _show_findings(session, shown, every_round=review)
-    out.line()
-    out.block(shown.body.decode("utf-8", "surrogateescape"))
+    if shown.body.strip():
+        out.line()
+        out.block(shown.body.decode("utf-8", "surrogateescape"))
     if change is not None:
         out.line()
         out.patch(change.patch)
@@ -62,6 +63,7 @@ def as_object(shown: Shown) -> dict[str, Any]:
             for row in shown.rounds
         ],
         "open_dependencies": list(shown.open_needs),
+        "aborted_dependencies": list(shown.lost_needs),
         "dependents": [task.id for task in shown.needed_by],
         "children": [task.id for task in shown.children],
         "blocking": shown.blocking,
@@ -104,6 +106,8 @@ def facts(session: frame.Session, shown: Shown) -> Iterator[tuple[str, str]]:
                         ("children", shown.children)):  # fmt: skip
         for number, other in enumerate(tasks):
             yield "" if number else name, _other(other, name, shown, number)
+    for lost in shown.lost_needs:
+        yield "waits", f"{lost} was aborted"
     for number, text in enumerate(task.checks):
         yield ("check" if not number else "", text if not number else " " * _WIDTH + text)
     yield from _kept(shown)

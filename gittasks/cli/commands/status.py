@@ -29,7 +29,7 @@ def command(session: frame.Session) -> None:
             out.line(f"yours    {_line(task)}")
     if found.mine_count > len(found.mine):
         out.line(f"         and {found.mine_count - len(found.mine)} more of yours")
-    states = ", ".join(f"{n} {state}" for state, n in found.counts.items() if state != "CLOSED")
+    states = ", ".join(f"{n} {state}" for state, n in _ordered(found) if state != "CLOSED")
     out.line(f"open     {states or 'none'}")
     out.line(f"running  {found.running}")
     out.line(f"ready    {found.ready_count}")
@@ -40,6 +40,13 @@ def command(session: frame.Session) -> None:
     if found.inbox.left_out:
         out.line(f"  and {found.inbox.left_out} more in `git tasks inbox`")
     rows.tell(session, found.inbox._replace(left_out=0))
+
+
+def _ordered(found: Overview) -> list[tuple[str, int]]:
+    """Returns the counts in the order in which tasks go through the states."""
+    from gittasks.domain.task import STATES
+
+    return [(state, found.counts[state]) for state in STATES if found.counts.get(state)]
 
 
 def _line(task: Task) -> str:
@@ -54,7 +61,7 @@ def _as_object(found: Overview) -> dict[str, Any]:
         "task": None if found.here is None else _brief(found.here),
         "mine": [_brief(task) for task in found.mine],
         "mine_truncated": found.mine_count - len(found.mine),
-        "counts": found.counts,
+        "counts": dict(_ordered(found)),
         "ready_count": found.ready_count,
         "running_count": found.running,
         "inbox_count": found.inbox_count,
