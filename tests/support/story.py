@@ -24,18 +24,21 @@ PEOPLE = {
 }
 
 TEAM = """
-while tree=$(git-tasks start); do
-    cd "$tree" || exit 1
-    task=$(basename "$(dirname "$tree")")
-    case $(git-tasks prime) in
-    *"State: WORK,"*)
-        mkdir -p story && echo "$GITTASKS_AGENT did $task" > "story/$task.txt"
-        git add story && git commit -q -m "Write story/$task.txt" || exit 1
-        git-tasks submit -m "1. Wrote story/$task.txt." || exit 1 ;;
-    *) git-tasks submit || exit 1 ;;
-    esac
+while :; do
+    tree=$(git-tasks start)
+    case $? in 0) ;; 10) exit 0 ;; *) exit 1 ;; esac
+    (
+        cd "$tree" || exit 1
+        task=$(basename "$(dirname "$tree")")
+        case $(git-tasks prime) in
+        *"State: WORK,"*)
+            mkdir -p story && echo "$GITTASKS_AGENT did $task" > "story/$task.txt"
+            git add story && git commit -q -m "Write story/$task.txt" || exit 1
+            git-tasks submit -m "1. Wrote story/$task.txt." ;;
+        *) git-tasks submit ;;
+        esac
+    ) || exit 1
 done
-test $? -eq 10
 """
 
 
