@@ -40,7 +40,7 @@ class Builder:
         """Starts on a commit; `graph` and `settings` are the tasks and `project.yaml` there."""
         self._repo = repo
         self._reader = reader
-        self._graph = graph
+        self.graph = graph
         self._settings = settings
         self._host = host
         self._now = now
@@ -76,8 +76,8 @@ class Builder:
         event = event._replace(document=document)
         text = message.encode(event, replayed_from=replayed_from)
         commit = self._commit(event, tree, text)
-        if done.task is not None and self._graph is not None:
-            self._graph.put(done.task, done.body)
+        if done.task is not None and self.graph is not None:
+            self.graph.put(done.task, done.body)
             if document is not None:
                 self._blobs[done.task.id] = document
                 self.tasks[document] = done.task
@@ -92,22 +92,22 @@ class Builder:
         return done
 
     def _task(self, event: Event) -> effect.Effect:
-        assert self._graph is not None
+        assert self.graph is not None
         assert event.task is not None
-        objection = machine.objection(self._graph, event)
+        objection = machine.objection(self.graph, event)
         if objection is not None:
             raise RuntimeError(
                 f"An event {event.kind} of task {event.task} was decided that is not legal:"
                 f" {objection}."
             )
-        task = self._graph.get(event.task)
-        body = b"" if task is None else self._graph.body(event.task)
+        task = self.graph.get(event.task)
+        body = b"" if task is None else self.graph.body(event.task)
         return effect.of_task_event(event, task, body)
 
     def _revision(self, task: str | None) -> str | None:
-        assert self._graph is not None
+        assert self.graph is not None
         assert task is not None
-        return self._blobs.get(task) or self._graph.below.revision(task)
+        return self._blobs.get(task) or self.graph.below.revision(task)
 
     def _grafted(self, done: effect.Effect) -> tuple[str, str | None]:
         """Returns the tree with the files, and the blob of the document if that is new."""

@@ -9,15 +9,16 @@ from gittasks.domain.events import Edited, Event, ExternallyChanged
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
 from gittasks.domain.task import Task
-from gittasks.domain.task_graph import Overlay
+from gittasks.ledger import writing
 from gittasks.ledger.layout import PROJECT_FILE, parse_path, path_of
-from gittasks.ledger.snapshot import changed_paths
+from gittasks.ledger.trees import changed_paths
 from gittasks.ledger.verify import Checker
 from gittasks.plumbing import objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gittasks.domain.task_graph import Overlay
     from gittasks.ledger.build import Builder
     from gittasks.ledger.ledger import Ledger
 
@@ -40,8 +41,11 @@ def adopt(
     checker = Checker(ledger.repo, reader)
     checker.start_at(good)
     settings = checker.fold.files.get(PROJECT_FILE)
-    graph = Overlay(checker.fold)
-    builder = ledger.builder(good, graph, None if settings is None else reader.blob(settings))
+    builder = writing.builder(
+        ledger, good, checker.fold, None if settings is None else reader.blob(settings)
+    )
+    graph = builder.graph
+    assert graph is not None
     left: list[str] = []
     author = tip.author.rpartition(" <")[0] or "unknown"
     for path, now in changed_paths(reader, good.tree, tip.tree):

@@ -54,8 +54,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gittasks.domain.dependencies import DEPENDENCY_LIMIT
-from gittasks.domain.fields import DOCUMENT_LIMIT
 from gittasks.domain.ids import is_id
 
 if TYPE_CHECKING:
@@ -64,7 +62,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BACKUP",
     "DEFAULT_BRANCH",
-    "DEPENDENCY_LIMIT",
     "DOCUMENT_LIMIT",
     "FORMAT",
     "MESSAGE_LIMIT",
@@ -92,6 +89,8 @@ PROMPTS = "prompts"
 OPEN_FOLDER = "tasks"
 CLOSED_FOLDER = "closed"
 
+DOCUMENT_LIMIT = 4 * 1024 * 1024
+"""Documents with more bytes are refused unread."""
 MESSAGE_LIMIT = 1024 * 1024
 """Messages with more bytes are refused unread."""
 

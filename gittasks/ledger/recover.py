@@ -103,7 +103,7 @@ def _bring_back(ledger: Ledger) -> bool:
         ledger, [refs.Change(ledger.branch, tip, None)], "gittasks: recover the branch", ()
     )
     ledger.repaired.append(
-        f"The branch {_short(ledger.branch)} was missing; it is back at {tip[:12]}."
+        f"The branch {ledger.short_branch} was missing; it is back at {tip[:12]}."
     )
     return True
 
@@ -132,11 +132,11 @@ def _reconciled(ledger: Ledger, tip: objects.Commit, good: str) -> objects.Commi
         change = refs.Change(ledger.branch, good, tip.oid)
         patient_transaction(ledger, [change], "gittasks: recover what was taken off", ())
         ledger.repaired.append(
-            f"The branch {_short(ledger.branch)} had been set back; it is at {good[:12]} again."
+            f"The branch {ledger.short_branch} had been set back; it is at {good[:12]} again."
         )
         return ledger.reader.commit(good)
     raise Corrupt(
-        f"The branch {_short(ledger.branch)} has left its history: the last good commit is"
+        f"The branch {ledger.short_branch} has left its history: the last good commit is"
         f" {good[:12]}, and {tip.oid[:12]} does not contain it.",
         "Run `git tasks recover` to go back to it; what is there now is kept.",
     )
@@ -157,7 +157,7 @@ def _back_to_good(ledger: Ledger) -> objects.Commit | None:
     patient_transaction(ledger, changes, "gittasks: recover the last good tip", ())
     kept = f"; what was there is kept at {changes[-1].name}" if now is not None else ""
     ledger.repaired.append(
-        f"The branch {_short(ledger.branch)} is at its last good commit {good[:12]} again{kept}."
+        f"The branch {ledger.short_branch} is at its last good commit {good[:12]} again{kept}."
     )
     return ledger.reader.commit(good)
 
@@ -201,7 +201,7 @@ def _adopted(ledger: Ledger, tip: objects.Commit, good: str) -> objects.Commit:
     restore(ledger, drafts)
     count = 0 if built is None else len(built.events)
     ledger.repaired.append(
-        f"The commits made by hand on {_short(ledger.branch)} were replaced by {count} events;"
+        f"The commits made by hand on {ledger.short_branch} were replaced by {count} events;"
         f" they are kept at {keeping.name}."
     )
     ledger.repaired += left
@@ -402,7 +402,3 @@ def _names(head: str, branch: str) -> bool:
             return file.read().strip() == b"ref: " + os.fsencode(branch)
     except OSError:
         return False
-
-
-def _short(branch: str) -> str:
-    return branch.removeprefix("refs/heads/")

@@ -19,7 +19,7 @@ from gittasks.ledger.layout import (
     path_of,
     root_commit,
 )
-from gittasks.ledger.snapshot import changed_paths
+from gittasks.ledger.trees import changed_paths
 from gittasks.plumbing import objects, refs
 from gittasks.plumbing.errors import ObjectMissing
 

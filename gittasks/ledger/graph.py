@@ -1,0 +1,89 @@
+"""The task graph as decisions see it: rows of the read cache, bodies from git when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gittasks.domain.errors import Corrupt, UnknownTask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gittasks.domain.task import Task
+    from gittasks.ledger.snapshot import Snapshot
+    from gittasks.plumbing.objects import Reader
+
+__all__ = ["LedgerGraph"]
+
+
+class LedgerGraph:
+    """The tasks at one commit; bodies are read when asked for.
+
+    A document that does not verify counts as absent, so that it never stops the others; `need`
+    says what is wrong with it.
+    """
+
+    def __init__(self, snapshot: Snapshot, reader: Reader) -> None:
+        """Looks at the commit that the snapshot is true for now."""
+        self._snapshot = snapshot
+        self._reader = reader
+        self._tasks: dict[str, Task | None] = {}
+        self.tip = snapshot.tip
+
+    def get(self, task: str) -> Task | None:
+        """Returns the task with this six-digit id."""
+        if task not in self._tasks:
+            self._tasks[task] = self._snapshot.task(task)
+        return self._tasks[task]
+
+    def need(self, task: str) -> Task:
+        """Returns a task; raises UnknownTask, or Corrupt naming what its document has wrong."""
+        found = self.get(task)
+        if found is None:
+            raise self.problem(task) or UnknownTask(
+                f"There is no task {task}.", "Run `git tasks list --all` to see them.", task
+            )
+        return found
+
+    def problem(self, task: str) -> Corrupt | None:
+        """Returns the error of a task whose document does not verify."""
+        found = self._snapshot.problem(task)
+        hint = "Correct it on the branch of the ledger, or run `git tasks recover`."
+        return None if found is None else Corrupt(found.message, hint, task)
+
+    def body(self, task: str) -> bytes:
+        """Returns the body of a task that exists."""
+        from gittasks.domain.frontmatter import split
+
+        return split(self.document(task))[1]
+
+    def document(self, task: str) -> bytes:
+        """Returns the document of a task that exists, as it stands in the ledger."""
+        blob = self._snapshot.blob(task)
+        if blob is None:
+            raise KeyError(task)
+        return self._reader.blob(blob)
+
+    def revision(self, task: str) -> str | None:
+        """Returns the blob id of the task's document."""
+        return self._snapshot.blob(task)
+
+    def with_uid(self, uid: str) -> str | None:
+        """Returns the id of the task with this uid."""
+        return self._snapshot.with_uid(uid)
+
+    def dependents(self, task: str) -> Sequence[str]:
+        """Returns the ids of tasks, open or closed, that name the task in `depends_on`."""
+        return self._snapshot.dependents(task)
+
+    def children(self, task: str | None) -> Sequence[str]:
+        """Returns the ids of the direct children; of None, the tasks without a parent."""
+        return self._snapshot.children(task)
+
+    def superseders(self, task: str) -> Sequence[str]:
+        """Returns the ids of tasks that name the task in `supersedes`."""
+        return self._snapshot.superseders(task)
+
+    def last_id(self) -> int:
+        """Returns the highest number in use, 0 when there is no task."""
+        return self._snapshot.last_id()

@@ -1,0 +1,39 @@
+"""What differs between two trees of the ledger, read folder by folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gittasks.plumbing.objects import TREE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gittasks.plumbing.objects import Entry, Reader
+
+__all__ = ["changed_paths"]
+
+
+def changed_paths(
+    reader: Reader, before: str | None, after: str | None, prefix: str = ""
+) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """Yields each path that differs between two trees: mode and id now, None if it is gone."""
+    if before == after:
+        return
+    old: dict[str, Entry] = {} if before is None else {e.name: e for e in reader.tree(before)}
+    new: dict[str, Entry] = {} if after is None else {e.name: e for e in reader.tree(after)}
+    for name in sorted({*old, *new}):
+        was, now = old.get(name), new.get(name)
+        if was == now:
+            continue
+        path = prefix + name
+        # Deeper than any path of the layout, a folder counts as one thing.
+        nested = path.count("/") < 3
+        was_tree = was.oid if was is not None and was.mode == TREE and nested else None
+        now_tree = now.oid if now is not None and now.mode == TREE and nested else None
+        if was is not None and was_tree is None and (now is None or now_tree is not None):
+            yield path, None
+        if was_tree is not None or now_tree is not None:
+            yield from changed_paths(reader, was_tree, now_tree, path + "/")
+        if now is not None and now_tree is None:
+            yield path, (now.mode, now.oid)
