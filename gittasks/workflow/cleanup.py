@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.plumbing import refs
+from gittasks.plumbing import refs, worktrees
 from gittasks.workflow import trees
 from gittasks.workspaces import branch, records, worktree
 
@@ -56,11 +56,15 @@ def _trees(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:
 
 def _branches(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:
     prefix = branch.HEADS + project.branch_prefix
+    places = {one.branch: one.path for one in worktrees.list(project.repo)}
     for ref, tip in refs.list(project.repo, prefix).items():
         name = ref.removeprefix(branch.HEADS)
         found = _ID.match(ref.removeprefix(prefix))
         task = _closed(graph, found[0]) if found else None
         if task is None or task.branch != name:
+            continue
+        if places.get(ref) not in (None, os.path.realpath(project.places.tree(task.id))):
+            # The user works on it.
             continue
         notes = [] if dry_run else _drop_branch(project, task, name, tip)
         if notes is not None:
@@ -83,8 +87,10 @@ def _drop_branch(project: Project, task: Task, name: str, tip: str) -> list[str]
 
 def _is_held(project: Project, tip: str) -> bool:
     """Tells whether the base or a ref of ours holds a commit anyway."""
-    command = ("rev-list", "--max-count=1", tip, "--not", project.base, "--glob=refs/gittasks/")
-    return not project.repo.text(*command, "--")
+    held = ["--glob=refs/gittasks/"]
+    if refs.read(project.repo, project.base) is not None:
+        held.append(project.base)
+    return not project.repo.text("rev-list", "--max-count=1", tip, "--not", *held, "--")
 
 
 def _records(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:

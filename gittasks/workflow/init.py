@@ -36,6 +36,17 @@ def init(project: Project, *, base: str | None = None, branch: str | None = None
         )
     if _is_there(project):
         return _already(project, base, branch)
+    try:
+        return _begin(project, speaker.actor, base, branch)
+    except Refused:
+        # Somebody else may have been faster.
+        project.ledger.refresh()
+        if not _is_there(project):
+            raise
+        return _already(project, base, branch)
+
+
+def _begin(project: Project, actor: str, base: str | None, branch: str | None) -> Begun:
     ledger = HEADS + (project.branch.removeprefix(HEADS) if branch is None else _name(branch))
     _require_room(project, ledger)
     settings = config.Project(base=_base(project, base, ledger))
@@ -43,27 +54,27 @@ def init(project: Project, *, base: str | None = None, branch: str | None = None
     worktrees = project.worktree_root
     if ledger != project.branch:
         project = _with_branch(project, ledger.removeprefix(HEADS))
-    try:
-        commit = project.ledger.create(settings, speaker.actor)
-    except Refused:
-        project.ledger.refresh()
-        if not project.ledger.exists:
-            raise
-        # Somebody else was faster.
-        return _already(project, base, branch)
+    commit = project.ledger.create(settings, actor)
     return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit)
 
 
 def _is_there(project: Project) -> bool:
     """Tells whether there is a ledger; raises Corrupt where there was one that is lost."""
+    ledger = project.ledger
     try:
         return bool(project.settings)
     except NoLedger:
         return False
     except Corrupt:
-        # A branch of that name that never was a ledger of ours is merely in the way.
-        if project.ledger.exists and refs.read(project.repo, layout.BACKUP) is None:
-            return False
+        if ledger.exists:
+            # A branch of that name that never was a ledger of ours is merely in the way.
+            if refs.read(project.repo, layout.BACKUP) is None:
+                return False
+            raise
+        # It may have begun since the repository was opened.
+        ledger.refresh()
+        if ledger.exists:
+            return True
         raise
 
 

@@ -105,7 +105,7 @@ def test_a_submit_runs_the_checks_and_says_where_the_task_went(project: Path) ->
     tree = started(project)
     commit(tree)
     result = tasks_inprocess(tree, "submit", *ANN, "-m", "It is done.")
-    assert result.out == "000001 pass WORK -> WORK_REVIEW\n"
+    assert result.out == "000001 submit WORK -> WORK_REVIEW\n"
 
 
 def test_a_failing_check_is_exit_7_and_the_task_is_back_at_work(project: Path) -> None:
@@ -304,3 +304,94 @@ def test_gc_leaves_open_tasks_alone(project: Path) -> None:
     tree = started(project)
     assert tasks_inprocess(project, "gc").out == ""
     assert tree.exists()
+
+
+def test_gc_deletes_the_branch_of_a_landed_task(project: Path) -> None:
+    tree = started(project)
+    commit(tree)
+    work = git(tree, "rev-parse", "HEAD")
+    tasks_inprocess(tree, "submit", *ANN, "-m", "Done.")
+    tasks_inprocess(project, "claim", "1", "--as", "rita")
+    tasks_inprocess(project, "submit", "1", "--as", "rita")
+    tasks_inprocess(project, "submit", "1")
+    git(project, "branch", "task/000001", work)
+    git(project, "branch", "task/000001-mine", work)
+    result = tasks_inprocess(project, "gc")
+    logs = f"{project}/.git/gittasks/checks/000001"
+    assert (result.out.splitlines(), result.err) == (
+        ["removed branch task/000001 (000001)", f"removed check logs {logs} (000001)"], "",
+    )  # fmt: skip
+    assert git(project, "branch", "--list", "task/*") == "  task/000001-mine"
+
+
+def test_gc_keeps_commits_that_came_after_the_end(project: Path) -> None:
+    tree = started(project)
+    commit(tree)
+    tasks_inprocess(project, "hold", "1", "-m", "Stop.")
+    tasks_inprocess(project, "abort", "1")
+    git(project, "branch", "task/000001", "refs/gittasks/aborted/000001")
+    git(project, "switch", "-q", "task/000001")
+    commit(project, "late.txt")
+    late = git(project, "rev-parse", "HEAD")
+    checked_out = tasks_inprocess(project, "gc")
+    assert (checked_out.out, git(project, "rev-parse", "task/000001")) == ("", late)
+    git(project, "switch", "-q", "master")
+    result = tasks_inprocess(project, "gc", "--json")
+    (one,) = result.json()["data"]["removed"]
+    kept = f"refs/gittasks/kept/000001/{late[:12]}"
+    assert (one["name"], one["notes"]) == (
+        "task/000001", [f"The commits of task/000001 are kept at {kept}."],
+    )  # fmt: skip
+    assert git(project, "rev-parse", kept) == late
+
+
+def test_checks_run_without_moving_the_task(project: Path) -> None:
+    tree = started(project)
+    before = tip(project)
+    failed = tasks_inprocess(project, "check", "1", *ANN, check=7)
+    assert "test -e done.txt" in failed.err
+    commit(tree)
+    assert tasks_inprocess(tree, "check", *ANN).status == 0
+    assert tasks_inprocess(project, "check", "1", "--merged").status == 0
+    assert tip(project) == before
+
+
+def test_the_result_of_checks_is_recorded_later(project: Path) -> None:
+    tree = started(project)
+    commit(tree)
+    tasks_inprocess(tree, "submit", *ANN, "-m", "Done.", "--no-check")
+    assert tasks_inprocess(project, "check", "1", "--record").out == (
+        "000001 pass CHECK -> WORK_REVIEW\n"
+    )
+    tasks_inprocess(project, "check", "1", "--record", "--merged", check=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "data"),
+    [
+        (("worktree", "list"), []),
+        (("worktree", "repair"), {"done": []}),
+        (("gc",), {"dry_run": False, "removed": []}),
+        (("trust", "--list"), [{"command": "test -e done.txt"}]),
+        (("trust", "1"), {"approved": []}),
+        (("dep", "tree", "1"), [{"id": "000001", "depth": 0, "repeated": False}]),
+        (("config", "base"), {"base": "master"}),
+        (("config", "base", "master"), {"base": "master", "commit": None}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_machines_get_one_document(project: Path, words: tuple[str, ...], data: object) -> None:
+    result = tasks_inprocess(project, *words, "--json")
+    found = result.json()["data"]
+    if isinstance(data, list):
+        found = [{name: row[name] for name in want} for row, want in zip(found, data, strict=True)]
+    elif isinstance(data, dict):
+        found = {name: found[name] for name in data}
+    assert found == data
+
+
+def test_bytes_that_are_no_text_are_refused_as_reason_and_note(project: Path) -> None:
+    (project / "bytes").write_bytes(b"\xff")
+    for verb in ("hold", "note", "feedback"):
+        result = tasks_inprocess(project, verb, "1", "-F", "bytes", check=2)
+        assert result.err.splitlines()[0] == "error: The text is not UTF-8."

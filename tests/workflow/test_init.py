@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gittasks.domain.errors import GittasksError, Refused, UsageFault, WrongRole
+from gittasks.domain.errors import Corrupt, GittasksError, Refused, UsageFault, WrongRole
 from gittasks.workflow.init import Begun, init
+from tests.support.cli import tasks_process
 from tests.support.git import git, make_repository
 from tests.workflow.ground import opened
 
@@ -161,3 +162,24 @@ def test_outside_of_a_repository_there_is_no_ledger(home: Path) -> None:
     with pytest.raises(Exception, match="is not in a git repository") as caught:
         opened(home / "empty")
     assert not isinstance(caught.value, GittasksError)
+
+
+def test_two_at_once_begin_one_ledger(home: Path) -> None:
+    folder = make_repository(home / "project")
+    processes = [tasks_process(folder, "init") for _ in range(4)]
+    first_lines = sorted(process.communicate()[0].splitlines()[0] for process in processes)
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    assert first_lines == [
+        *["Already initialised: the ledger is the branch gittasks; nothing to do."] * 3,
+        "Created the ledger on the branch gittasks.",
+    ]
+    assert git(folder, "rev-list", "--count", "gittasks", "--") == "2"
+
+
+def test_a_lost_ledger_is_recovered_and_not_begun_again(home: Path) -> None:
+    folder = make_repository(home / "project")
+    init(opened(folder))
+    (folder / ".git/refs/heads/gittasks").unlink()
+    with pytest.raises(Corrupt) as caught:
+        init(opened(folder))
+    assert "git tasks recover" in str(caught.value.hint)
