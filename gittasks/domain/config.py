@@ -74,6 +74,9 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
 
 def parse_project(data: bytes, file: str = "project.yaml") -> Project:
     """Returns the settings; raises BadDocument with all that is wrong, Corrupt if it is newer."""
+    if len(data) > DOCUMENT_LIMIT:
+        sentence = f"The document has more than {DOCUMENT_LIMIT} bytes; restore the one before."
+        raise BadDocument(file, [Problem(1, "", "", sentence)], _HINT)
     project = _canonical(data)
     return _strict(data, file) if project is None else project
 
@@ -194,9 +197,6 @@ def _canonical(data: bytes) -> Project | None:
 def _strict(data: bytes, file: str) -> Project:
     from gittasks.domain import strict
 
-    if len(data) > DOCUMENT_LIMIT:
-        sentence = f"The document has more than {DOCUMENT_LIMIT} bytes; restore the one before."
-        raise BadDocument(file, [Problem(1, "", "", sentence)], _HINT)
     text = strict.header_text(data, 1, file)
     reader = strict.Reader()
     values, lines, _ = reader.fields(text, 1, _rules(), has_extra=False)

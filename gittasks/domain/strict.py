@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 DEPTH_LIMIT = 20
 FIELD_LIMIT = 1000
+_NO_FIELD = "This is no field; write one field: value a line."
 _TOO_DEEP = f"The value is nested more than {DEPTH_LIMIT} levels deep; write it flat."
 NODE_LIMIT = 100_000
 PROBLEM_LIMIT = 100
@@ -46,7 +47,8 @@ _DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _GUESSED = re.compile(
     r"""(?ix)
     (?: y | n | yes | no | true | false | on | off | null | ~ | = | << | )
-    | [-+.]? [0-9] [0-9_.,:xoa-f+-]*
+    | [-+]? \.? [0-9] [0-9_.,:]* (?: e [-+]? [0-9]+ )?
+    | [-+]? 0 [xob] [0-9a-f_]+
     | [-+]? \. (?: inf | nan )
     | [0-9]{4} - [0-9]{1,2} - [0-9]{1,2} (?: [T\ ] .* )?
     """
@@ -123,9 +125,10 @@ class Reader:
         text = node.text
         if check is is_id and text.isdigit() and text.isascii():
             text = text.zfill(6)
-        spelled = quote(text) if "[" in key else f"{key}: {quote(text)}"
+        prefix = "" if "[" in key else f"{key}: "
+        spelled = prefix + quote(text)
         if node.comment:
-            spelled = f"{key}: {quote(f'{text} {node.comment}'.strip())}"
+            spelled = prefix + quote(f"{text} {node.comment}".strip())
             self.fail(
                 node.line,
                 field,
@@ -278,12 +281,13 @@ class Reader:
         extra: list[tuple[str, str]] = []
         for number, (start, chunk) in enumerate(_chunks(text, line)):
             if number >= FIELD_LIMIT or self.is_full:
-                self.fail(start, "", "", f"There are more than {FIELD_LIMIT} fields.")
+                self.fail(start, "", "", f"There are more than {FIELD_LIMIT} fields; remove some.")
                 break
             try:
                 key, value, rest = _field(chunk, start)
             except _Unreadable as error:
-                name = chunk.partition(":")[0].rstrip()
+                name, colon, _ = chunk.partition(":")
+                name = name.rstrip() if colon else ""
                 name = name if name in rules or fields.is_extra(name) else ""
                 self.fail(error.line, name, chunk.partition("\n")[0], error.message)
                 if name:
@@ -402,16 +406,15 @@ def header_text(raw: bytes, line: int, file: str) -> str:
         message = f"The byte 0x{raw[error.start]:02x} is not UTF-8; save the document as UTF-8."
         raise BadDocument(file, [Problem(bad, "", "", message)]) from None
     problems: list[Problem] = []
+    hidden = set(filter(fields.is_dangerous, set(text))) - {"\n"}
     for number, content in enumerate(text.split("\n"), line):
-        bad_character = next(filter(fields.is_dangerous, content), None)
+        bad_character = next(filter(hidden.__contains__, content), None) if hidden else None
         if bad_character is not None:
             problems.append(Problem(number, "", shown(content), _character_message(bad_character)))
         elif _CONFLICT.match(content):
             problems.append(Problem(number, "", shown(content), _CONFLICT_MESSAGE))
-        if len(problems) >= PROBLEM_LIMIT:
-            break
     if problems:
-        raise BadDocument(file, problems)
+        raise BadDocument(file, problems[:PROBLEM_LIMIT])
     return text
 
 
@@ -449,12 +452,14 @@ def _chunks(text: str, line: int) -> Iterable[tuple[int, str]]:
 
 def _field(chunk: str, line: int) -> tuple[Node, Node, str]:
     """Returns the key, the value, and the text behind the colon of the lines of one field."""
+    if chunk.startswith(("%", "...", "--- ")):
+        raise _Unreadable(line, _NO_FIELD)
     root, column, end = _compose(chunk, line)
     if root.kind == "list":
         raise _Unreadable(line, "The header is a list; write one field: value a line.")
     # Only a text can be a key in the first column: lists and explicit keys begin with a mark.
     if column or len(root.pairs) != 1:
-        raise _Unreadable(line, "This is no field; write one field: value a line.")
+        raise _Unreadable(line, _NO_FIELD)
     key, value = root.pairs[0]
     return key, value, chunk[chunk.index(":", end) + 1 : -1]
 
@@ -493,10 +498,7 @@ def _compose(chunk: str, line: int) -> tuple[Node, int, int]:
         ) from None
     except (yaml.YAMLError, ValueError, OverflowError):
         raise _Unreadable(line, "YAML cannot read this; write the text in double quotes.") from None
-    roots = levels[0][2]
-    if len(roots) != 1:
-        raise _Unreadable(line, "This is no field; write one field: value a line.")
-    return roots[0], column, end
+    return levels[0][2][0], column, end
 
 
 def _require_simple(event: Any, line: int, count: int, depth: int) -> None:
@@ -510,7 +512,7 @@ def _require_simple(event: Any, line: int, count: int, depth: int) -> None:
     if depth > DEPTH_LIMIT:
         raise _Unreadable(line, _TOO_DEEP)
     if count > NODE_LIMIT:
-        raise _Unreadable(line, f"The field has more than {NODE_LIMIT} values.")
+        raise _Unreadable(line, f"The field has more than {NODE_LIMIT} values; write fewer.")
 
 
 def _scalar(event: Any, chunk: str, line: int) -> Node:
@@ -598,7 +600,7 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
     if name == "<<":
         return "<< merges another map in; write the fields themselves."
     own = f"x-{name}"
-    if fields.is_extra(own):
+    if rules is _RULES and fields.is_extra(own):
         return f"The key is unknown; remove it, or call it {own} to keep it as your own."
     return "The key is unknown; remove it."
 
