@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gittasks.cli import frame
-from gittasks.workflow import queries
+from gittasks.workflow import diff, queries
 
 
 @frame.command("diff")
@@ -14,7 +14,7 @@ def command(session: frame.Session, task: str | None, stat: bool, tests: bool) -
     """Show what a task changes, against the point where its branch left the base."""
     project = session.project
     about = queries.task_of(project, project.resolve(task))
-    change = queries.change(project, about, patch=not stat, tests=tests)
+    change = diff.change(project, about, patch=not stat, tests=tests)
     if session.out.json:
         session.answer("change", change.as_object() if change is not None else None)
         return

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gittasks.cli import frame
-from gittasks.workflow import queries
+from gittasks.workflow import log, queries
 
 if TYPE_CHECKING:
-    from gittasks.workflow.queries import Entry
+    from gittasks.workflow.log import Entry
 
 
 @frame.command("log")
@@ -22,7 +22,7 @@ def command(
     """Show the ledger as history, newest first; with TASK, only that task's."""
     project = session.project
     task_id = None if task is None else queries.task_of(project, project.resolve(task)).id
-    found = queries.log(project, task_id, since=since, limit=limit)
+    found = log.log(project, task_id, since=since, limit=limit)
     if jsonl:
         for entry in found:
             session.out.json_line(as_object(entry))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gittasks.cli import frame, rows
-from gittasks.workflow import queries
+from gittasks.workflow import diff, queries
+from gittasks.workflow import show as reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gittasks.domain.task import Task
-    from gittasks.workflow.queries import Shown
+    from gittasks.workflow.show import Shown
 
 _WIDTH = 11
 
@@ -28,10 +29,10 @@ def command(session: frame.Session, task: str | None, review: bool, raw: bool) -
     project = session.project
     task_id = project.resolve(task)
     if raw:
-        _show_raw(session, queries.document(project, task_id), task_id)
+        _show_raw(session, reading.document(project, task_id), task_id)
         return
-    shown = queries.show(project, task_id)
-    change = queries.change(project, shown.task, patch=True) if review else None
+    shown = reading.show(project, task_id)
+    change = diff.change(project, shown.task, patch=True) if review else None
     if session.out.json:
         data = as_object(shown)
         if review:
@@ -73,7 +74,7 @@ def as_object(shown: Shown) -> dict[str, Any]:
             "outcome": checked.kind,
             "commit": checked.commit,
             "at": queries.time_text(checked.at),
-            "results": [result._asdict() for result in queries.results_of(checked)],
+            "results": [result._asdict() for result in reading.results_of(checked)],
         },
     }
 
@@ -131,7 +132,7 @@ def _kept(shown: Shown) -> Iterator[tuple[str, str]]:
         tokens = sum(cost.tokens for cost in task.costs)
         yield "costs", f"{seconds} s, {money:.2f} dollars, {tokens} tokens"
     if shown.checked is not None:
-        for result in queries.results_of(shown.checked):
+        for result in reading.results_of(shown.checked):
             ended = "timed out" if result.timed_out else f"exit {result.exit}"
             yield "last check", f"{ended}: {result.command}"
     for row in task.attention:

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 from gittasks.cli import frame, rows
 from gittasks.cli.commands.inbox import cells
 from gittasks.workflow import queries
+from gittasks.workflow import status as standing
 
 if TYPE_CHECKING:
     from gittasks.domain.task import Task
-    from gittasks.workflow.queries import Overview, Waiting
+    from gittasks.workflow.queries import Waiting
+    from gittasks.workflow.status import Overview
 
 
 @frame.command("status")
 def command(session: frame.Session) -> None:
     """Say where things stand: your task, the inbox, what is ready, what runs."""
     project = session.project
-    found = queries.overview(project, project.speaker("status").actor)
+    found = standing.overview(project, project.speaker("status").actor)
     if session.out.json:
         session.answer("status", _as_object(found))
         return

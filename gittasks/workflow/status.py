@@ -1,0 +1,72 @@
+"""Where the project stands, in an answer that does not grow with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.workflow.queries import Filter, Rows, inbox, snapshot_of
+
+_QUEUE_LIMIT = 5
+_CHILDREN_LIMIT = 20
+
+if TYPE_CHECKING:
+    from gittasks.domain.task import Task
+    from gittasks.workflow.project import Project
+
+
+class Overview(NamedTuple):
+    """Where the project stands."""
+
+    here: Task | None
+    mine: tuple[Task, ...]
+    mine_count: int
+    counts: dict[str, int]
+    inbox: Rows
+    inbox_count: int
+    ready_count: int
+    running: int
+    working: dict[str, int]
+    """For each parent of running tasks how many of its direct children run."""
+    waiting_on: str
+    problems: int
+
+
+def overview(project: Project, actor: str) -> Overview:
+    """Returns where the project stands, seen by one actor."""
+    snapshot = snapshot_of(project)
+    here_id = project.here()
+    here = None if here_id is None else snapshot.task(here_id)
+    mine = [row[0] for row in snapshot.listing(("id",), Filter(mine=actor))]
+    counts = snapshot.counts()
+    waiting = inbox(project, _QUEUE_LIMIT)
+    claimed = snapshot.listing(("id", "parent"), Filter(claimed=True))
+    working: dict[str, int] = {}
+    for _, parent in claimed:
+        if parent is not None:
+            working[parent] = working.get(parent, 0) + 1
+    ready_count = snapshot.ready_count()
+    waits = len(waiting.rows) + waiting.left_out
+    return Overview(
+        here=here,
+        mine=tuple(snapshot.tasks(mine[:_QUEUE_LIMIT])),
+        mine_count=len(mine),
+        counts=counts,
+        inbox=waiting,
+        inbox_count=waits,
+        ready_count=ready_count,
+        running=len(claimed),
+        working=dict(sorted(working.items())[:_CHILDREN_LIMIT]),
+        waiting_on=_waiting_on(counts, len(claimed), ready_count, waits),
+        problems=len(snapshot.problems()),
+    )
+
+
+def _waiting_on(counts: dict[str, int], running: int, ready_count: int, waits: int) -> str:
+    """Says who has the next move: what runs, what could run, the manager, a dependency."""
+    if running or ready_count:
+        return "agent"
+    if counts.get("CHECK"):
+        return "checker"
+    if waits:
+        return "manager"
+    return "dependency" if counts.get("BLOCKED") else "none"
