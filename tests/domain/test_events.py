@@ -32,6 +32,7 @@ from gittasks.domain.events import (
     data_of,
 )
 from gittasks.domain.task import OUTCOMES, STATES, Cost, Draft, State
+from tests.support.examples import examples
 
 TEXT = st.text(st.characters(codec=None), max_size=20)
 COUNT = st.integers(0, 10**15 - 1)
@@ -66,18 +67,21 @@ def _changes(kind: Kind) -> st.SearchStrategy[Change]:
 ANY_CHANGE = st.one_of([_changes(kind) for kind in CHANGES])
 
 
+@examples(150)
 @given(ANY_CHANGE)
 def test_what_an_event_says_is_read_back_as_it_was(change: Change) -> None:
     kind = Event("", 0, "", "tool", "", change).kind
     assert change_from(kind, data_of(change)) == change
 
 
+@examples(60)
 @given(ANY_CHANGE)
 def test_an_event_is_said_on_one_line_of_plain_characters(change: Change) -> None:
     line = data_of(change)
     assert (line.isascii(), line.isprintable()) == (True, True)
 
 
+@examples(60)
 @given(ANY_CHANGE)
 def test_what_is_read_back_is_said_in_the_same_words(change: Change) -> None:
     kind = Event("", 0, "", "tool", "", change).kind

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gittasks.domain.errors import UnknownTask, UsageFault
 from gittasks.domain.ids import folder_of, is_id, key_between, parse_id, task_id
+from tests.support.examples import examples
 
 KEYS = st.integers(1, 999_999).map(task_id)
 
@@ -48,6 +49,7 @@ def test_a_folder_holds_a_hundred_tasks() -> None:
     assert [folder_of(task_id(n)) for n in (1, 99, 100, 12_345)] == ["0000", "0000", "0001", "0123"]
 
 
+@examples(50)
 @given(low=KEYS, high=KEYS, turns=st.lists(st.booleans(), max_size=60))
 def test_there_is_always_a_key_between_two(low: str, high: str, turns: list[bool]) -> None:
     low, high = ("", high) if low >= high else (low, high)
@@ -57,6 +59,7 @@ def test_there_is_always_a_key_between_two(low: str, high: str, turns: list[bool
         low, high = (key, high) if up else (low, key)
 
 
+@examples(50)
 @given(low=KEYS, turns=st.integers(1, 60))
 def test_there_is_always_a_key_after_the_last(low: str, turns: int) -> None:
     for _ in range(turns):
