@@ -60,22 +60,20 @@ def _begin(project: Project, actor: str, base: str | None, branch: str | None) -
 
 def _is_there(project: Project) -> bool:
     """Tells whether there is a ledger; raises Corrupt where there was one that is lost."""
-    ledger = project.ledger
     try:
         return bool(project.settings)
     except NoLedger:
         return False
     except Corrupt:
-        if ledger.exists:
-            # A branch of that name that never was a ledger of ours is merely in the way.
-            if refs.read(project.repo, layout.BACKUP) is None:
-                return False
+        # It may be beginning now, in a process that has moved one of its refs and not the other.
+        with project.ledger.locked():
+            project.ledger.refresh()
+        if refs.read(project.repo, project.branch) is None:
             raise
-        # It may have begun since the repository was opened.
-        ledger.refresh()
-        if ledger.exists:
-            return True
-        raise
+        if refs.read(project.repo, layout.BACKUP) is None:
+            # A branch of that name that never was a ledger of ours is merely in the way.
+            return False
+        return bool(project.settings)
 
 
 def _with_branch(project: Project, name: str) -> Project:
