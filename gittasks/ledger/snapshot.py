@@ -325,6 +325,13 @@ class Snapshot:
         ordered = sorted(first.values(), key=lambda r: (r.rank, -r.blocking, r.waiting_since, r.id))
         return ordered[:limit]
 
+    def claims(self) -> list[tuple[str, str | None, str]]:
+        """Returns id, parent and holder of every claimed task, without a look at the others."""
+        return self._rows(
+            "SELECT id, parent, claimed_by FROM tasks INDEXED BY leases"
+            " WHERE lease_expires IS NOT NULL ORDER BY n"
+        )
+
     def inbox_count(self, now: str) -> int:
         """Returns how many rows `inbox` has without a limit."""
         return int(

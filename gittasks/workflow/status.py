@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.workflow.queries import Filter, Rows, inbox, snapshot_of
+from gittasks.workflow.queries import Rows, inbox, snapshot_of
 
 _QUEUE_LIMIT = 5
 _CHILDREN_LIMIT = 20
@@ -27,6 +27,7 @@ class Overview(NamedTuple):
     running: int
     working: dict[str, int]
     """For each parent of running tasks how many of its direct children run."""
+    working_left_out: int
     waiting_on: str
     problems: int
 
@@ -36,12 +37,12 @@ def overview(project: Project, actor: str) -> Overview:
     snapshot = snapshot_of(project)
     here_id = project.here()
     here = None if here_id is None else snapshot.task(here_id)
-    mine = [row[0] for row in snapshot.listing(("id",), Filter(mine=actor))]
+    claims = snapshot.claims()
+    mine = [task for task, _, holder in claims if holder == actor]
     counts = snapshot.counts()
     waiting = inbox(project, _QUEUE_LIMIT)
-    claimed = snapshot.listing(("id", "parent"), Filter(claimed=True))
     working: dict[str, int] = {}
-    for _, parent in claimed:
+    for _, parent, _ in claims:
         if parent is not None:
             working[parent] = working.get(parent, 0) + 1
     ready_count = snapshot.ready_count()
@@ -54,9 +55,10 @@ def overview(project: Project, actor: str) -> Overview:
         inbox=waiting,
         inbox_count=waits,
         ready_count=ready_count,
-        running=len(claimed),
+        running=len(claims),
         working=dict(sorted(working.items())[:_CHILDREN_LIMIT]),
-        waiting_on=_waiting_on(counts, len(claimed), ready_count, waits),
+        working_left_out=max(len(working) - _CHILDREN_LIMIT, 0),
+        waiting_on=_waiting_on(counts, len(claims), ready_count, waits),
         problems=len(snapshot.problems()),
     )
 

@@ -402,6 +402,7 @@ def test_status_says_who_works_and_what_is_waited_for(four: Path) -> None:
         "workerCount": 0,
         "waiting_on": "agent",
         "children": {},
+        "children_truncated": 0,
     }
     tasks_inprocess(four, "submit", "3", "--enter", "work")
     tasks_inprocess(four, "claim", "3", "--as", "wanda", "--no-worktree")
@@ -410,6 +411,7 @@ def test_status_says_who_works_and_what_is_waited_for(four: Path) -> None:
         "workerCount": 1,
         "waiting_on": "agent",
         "children": {"000001": 1},
+        "children_truncated": 0,
     }
     tasks_inprocess(four, "hold", "1", "-m", "Wait.")
     tasks_inprocess(four, "hold", "3", "-m", "Wait.")

@@ -77,6 +77,7 @@ def _as_object(found: Overview) -> dict[str, Any]:
             "workerCount": found.running,
             "waiting_on": found.waiting_on,
             "children": found.working,
+            "children_truncated": found.working_left_out,
         },
     }
 
