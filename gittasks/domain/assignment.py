@@ -86,6 +86,11 @@ def chosen_section(heading: str, given: bytes | None, written: bytes | None) -> 
     return section
 
 
+def begins_with(text: bytes, former: bytes) -> bool:
+    """Tells whether everything of a former assignment stands at the beginning of a text."""
+    return _normalised(text).startswith(_normalised(former).rstrip())
+
+
 def _normalised(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 

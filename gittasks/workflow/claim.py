@@ -18,7 +18,7 @@ from gittasks.domain.task_graph import draft_of
 from gittasks.workflow import dispatch
 from gittasks.workflow.project import Outcome
 from gittasks.workspaces import branch as branches
-from gittasks.workspaces import guard, records, worktree
+from gittasks.workspaces import guard, leftovers, records, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -197,6 +197,8 @@ def _prepared(
     task = project.task(record.task)
     extra: dict[str, Any] = {"claim_secret": record.secret, "tree": None, "assignment": None}
     notes: list[str] = []
+    if not with_tree and not record.body_oid:
+        _remember_assignment(project, task, record)
     if with_tree:
         record = _with_place(project, task, record, notes)
         extra["tree"] = record.tree
@@ -233,7 +235,7 @@ def _with_place(
         return record
     body = project.ledger.graph().body(task.id)
     given = assignment.dispatch(body, machine.STAGE[task.state])
-    _set_aside(path)
+    _set_aside(project, task, given, notes)
     dispatch.write_file(path, given.text)
     _write_draft(project, task)
     record = dispatch.with_assignment(project, record, given, body)._replace(
@@ -248,16 +250,28 @@ def _with_place(
     return record
 
 
+def _remember_assignment(project: Project, task: Task, record: records.ClaimRecord) -> None:
+    """Notes which text and checks a holder without a tree works from."""
+    body = project.ledger.graph().body(task.id)
+    key = dispatch.assignment_key(project, body)
+    records.write(project.state_dir, record._replace(body_oid=key, checks=task.checks))
+
+
 def _role(task: Task) -> Role:
     role = machine.STAGE[task.state].role
     assert role is not None
     return role
 
 
-def _set_aside(path: str) -> None:
-    """Keeps an assignment that an earlier holder left behind."""
-    if os.path.exists(path):
-        os.replace(path, path.removesuffix(".md") + ".previous.md")
+def _set_aside(
+    project: Project, task: Task, given: assignment.Dispatched, notes: list[str]
+) -> None:
+    """Keeps what an earlier holder wrote into the assignment and never submitted."""
+    live = dispatch.read_file(project.places.assignment(task.id))
+    if live is None or assignment.begins_with(given.text, live):
+        return
+    folder = leftovers.keep_assignment(project.places, task.id, "", None, project.clock())
+    notes.append(f"An earlier ASSIGNMENT.md of {task.id} is kept in {folder}.")
 
 
 def _write_draft(project: Project, task: Task) -> None:

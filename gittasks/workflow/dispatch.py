@@ -41,10 +41,20 @@ def forget_claim(project: Project, speaker: Speaker, task_id: str) -> None:
         records.drop(project.state_dir, record.claim)
 
 
+def put_assignment_away(project: Project, speaker: Speaker, task_id: str) -> None:
+    """Takes away the assignment of a claim that a verdict has ended: the ledger has it all."""
+    record = records.with_claim(project.state_dir, speaker.claim) if speaker.claim else None
+    if record is not None and record.assignment and record.task == task_id:
+        for path in (project.places.assignment(task_id), project.places.draft(task_id)):
+            if os.path.exists(path):
+                os.unlink(path)
+    forget_claim(project, speaker, task_id)
+
+
 def require_no_landing(project: Project, task_id: str) -> None:
     """Raises Busy while this clone lands the task."""
     if records.landing(project.state_dir, task_id) is not None:
-        from gittasks.workflow import land  # noqa: PLC0415  # only while a landing is open
+        from gittasks.workflow import land  # only while a landing is open
 
         land.require_no_landing(project, task_id)
 
@@ -96,7 +106,7 @@ def assignment_of(
     Where the manager has changed the text since, the file gets the new one with the holder's own
     section kept, and what is returned is the old state of affairs, so that the verb is refused.
     """
-    if record is None:
+    if record is None or not record.body_oid:
         return None, None
     body = project.ledger.graph().body(task.id)
     same_checks = tuple(record.checks) == task.checks
@@ -108,11 +118,13 @@ def assignment_of(
 
 def hand_out_again(project: Project, task: Task, body: bytes, record: records.ClaimRecord) -> None:
     """Rewrites ASSIGNMENT.md from a changed body, keeping what stands under the own heading."""
+    if not record.assignment:
+        key = assignment_key(project, body)
+        records.write(project.state_dir, record._replace(body_oid=key, checks=task.checks))
+        return
     path = project.places.assignment(task.id)
     live = read_file(path)
-    own = None
-    if live is not None:
-        own = assignment.read_back(given_in(record), live).section
+    own = None if live is None else assignment.read_back(given_in(record), live).section
     given = assignment.dispatch(body, STAGE[task.state])
     heading = len((given.heading or "").encode())
     written = own[heading:].lstrip(b"\n") if own else b""

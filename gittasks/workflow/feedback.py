@@ -10,10 +10,10 @@ from gittasks.domain.requests import Feedback
 from gittasks.workflow import outbox
 from gittasks.workflow.dispatch import (
     assignment_of,
-    forget_claim,
     guard_of,
     holds,
     own_record,
+    put_assignment_away,
     require_no_landing,
 )
 
@@ -51,7 +51,7 @@ def feedback(
         )
     require_no_landing(project, task_id)
     appended = project.apply(request, speaker)
-    forget_claim(project, speaker, task_id)
+    put_assignment_away(project, speaker, task_id)
     return project.outcome(task_id, appended)
 
 
@@ -71,7 +71,7 @@ def findings_in(text: str) -> tuple[str, ...]:
 
 
 def _landing_findings(project: Project, task_id: str) -> Sequence[str]:
-    from gittasks.workflow.land import last_refusal  # noqa: PLC0415  # only with --from-landing
+    from gittasks.workflow.land import last_refusal  # only with --from-landing
 
     refusal = last_refusal(project, task_id)
     if refusal is None:

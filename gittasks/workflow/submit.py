@@ -41,7 +41,7 @@ def submit(
     task = project.task(task_id)
     speaker = project.speaker("submit", task_id)
     if task.state == "MANAGER_REVIEW" and speaker.role == "manager" and not (close or enter):
-        from gittasks.workflow import land  # noqa: PLC0415  # only the last submit lands
+        from gittasks.workflow import land  # only the last submit lands
 
         return land.land(project, task_id, remark=_remark(text), dry_run=dry_run)
     request = _request(project, task, speaker, _entry(enter), text)
@@ -52,7 +52,7 @@ def submit(
         return _left(project, request, speaker)
     dispatch.require_no_landing(project, task_id)
     appended = project.apply(request, speaker)
-    dispatch.forget_claim(project, speaker, task_id)
+    dispatch.put_assignment_away(project, speaker, task_id)
     notes = _named_aborted(project, task)
     if check and any(event.target == "CHECK" for event in appended.events):
         return _checked(project, task_id, project.outcome(task_id, appended, notes=notes))
@@ -158,7 +158,7 @@ def _named_aborted(project: Project, task: Task) -> list[str]:
 
 def _checked(project: Project, task_id: str, submitted: Outcome) -> Outcome:
     """Runs the task's checks as the checker and returns the whole step."""
-    from gittasks.workflow.check import record_check  # noqa: PLC0415  # only a worker's submit
+    from gittasks.workflow.check import record_check  # only a worker's submit
 
     checked = record_check(project, task_id)
     return checked._replace(

@@ -7,6 +7,7 @@ import pytest
 from gittasks.domain.assignment import (
     Dispatched,
     Reading,
+    begins_with,
     chosen_section,
     dispatch,
     read_back,
@@ -206,3 +207,8 @@ def test_a_given_text_that_would_lose_another_is_refused(
 ) -> None:
     with pytest.raises(UsageFault, match=why):
         chosen_section("## Design", given, written)
+
+
+def test_a_former_assignment_is_lost_only_where_its_text_stands_nowhere_else() -> None:
+    assert begins_with(b"body\n\n## Notes\n\ndone\n", b"body\r\n\r\n## Notes\r\n\r\n")
+    assert not begins_with(b"body\n\n## Notes\n\n", b"body\n\n## Notes\n\nhalf\n")
