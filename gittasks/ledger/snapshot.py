@@ -395,7 +395,7 @@ class Snapshot:
 
     def _rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[Any]:
         """Returns the answer at our commit, whatever other processes do to the file meanwhile."""
-        for _ in range(_ROUNDS):
+        for tried in range(_ROUNDS):
             db = self._db
             if db is None:
                 self._open()
@@ -410,9 +410,12 @@ class Snapshot:
                 finally:
                     db.execute("COMMIT")
                 self._catch_up(db)
-            except sqlite3.Error:
-                self.close()
-                self._build_in_memory()
+            except sqlite3.Error as error:
+                if tried or isinstance(error, sqlite3.OperationalError):
+                    self.close()
+                    self._build_in_memory()
+                else:
+                    self.rebuild()
         self.close()
         self._build_in_memory()
         assert self._db is not None
@@ -432,8 +435,9 @@ class Snapshot:
 
     def _use_file(self) -> bool:
         """Tells whether the file could be used; raises if the reason may be over in a moment."""
-        db = _connect(self._path)
+        db = sqlite3.connect(*_settings(self._path))
         try:
+            db.execute("PRAGMA synchronous = OFF")
             if self._is_ours(db):
                 self._catch_up(db)
                 self._db = db
@@ -604,9 +608,14 @@ def _problem(row: tuple[str, str | None, str, str, str]) -> Problem:
 
 
 def _connect(path: str) -> Connection:
-    db = sqlite3.connect(path, _WAIT_SECONDS, 0, None, False)
+    db = sqlite3.connect(*_settings(path))
     db.execute("PRAGMA synchronous = OFF")
     return db
+
+
+def _settings(path: str) -> tuple[str, float, int, None, bool]:
+    """Returns where to connect, how long to wait; no types, transactions by hand, any thread."""
+    return path, _WAIT_SECONDS, 0, None, False
 
 
 def _is_there(path: str) -> bool:
