@@ -83,7 +83,7 @@ def _subtree(project: Project, root: str) -> list[str]:
 
 def _is_delivered(project: Project, task: Task) -> bool:
     """Tells whether a task's own commits are in the base already: aborting would deny that."""
-    from gittasks.plumbing import merging  # noqa: PLC0415  # only where there is a branch
+    from gittasks.plumbing import merging  # only where there is a branch
 
     tip = branch_tip(project, task.branch) if task.branch else None
     base = refs.read(project.repo, project.base)

@@ -167,14 +167,14 @@ def _already(project: Project, task: Task, speaker: Speaker) -> records.ClaimRec
 def _require_no_former_agent(project: Project, task: Task) -> None:
     """Refuses a claim while the agent of a former claim still runs in the task's tree."""
     for record in records.all(project.state_dir):
-        if record.uid == task.uid and record.claim != task.claim and record.process:
-            if records.is_alive(record.process):
-                raise Taken(
-                    f"The agent {record.actor} of a former claim on {task.id} still runs "
-                    f"(process {record.process[0]}).",
-                    f"Stop it first: kill {record.process[0]}.",
-                    task.id,
-                )
+        former = record.uid == task.uid and record.claim != task.claim
+        if former and record.process and records.is_alive(record.process):
+            raise Taken(
+                f"The agent {record.actor} of a former claim on {task.id} still runs "
+                f"(process {record.process[0]}).",
+                f"Stop it first: kill {record.process[0]}.",
+                task.id,
+            )
 
 
 def _forget_others(project: Project, new: records.ClaimRecord) -> None:

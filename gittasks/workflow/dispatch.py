@@ -26,7 +26,7 @@ def holds(task: Task, speaker: Speaker) -> bool:
     )
 
 
-def own_record(project: Project, speaker: Speaker, task: Task) -> records.ClaimRecord | None:
+def own_record(project: Project, speaker: Speaker) -> records.ClaimRecord | None:
     """Returns this clone's record of the claim that a speaker presents."""
     return records.with_claim(project.state_dir, speaker.claim) if speaker.claim else None
 

@@ -39,7 +39,7 @@ def feedback(
     given = [*findings, *(_landing_findings(project, task_id) if from_landing else ())]
     request = Feedback(task_id, tuple(given))
     if holds(task, speaker):
-        record = own_record(project, speaker, task)
+        record = own_record(project, speaker)
         body, checks = assignment_of(project, task, record)
         request = request._replace(
             guard=guard_of(project, task, record), body_dispatched=body, checks_dispatched=checks

@@ -68,7 +68,7 @@ def _text(project: Project, task: Task, speaker: Speaker) -> str:
 
 
 def _base_moved(project: Project, task: Task) -> list[str]:
-    from gittasks.plumbing import merging  # noqa: PLC0415  # only for a holder
+    from gittasks.plumbing import merging  # only for a holder
 
     found = project.ledger.reader.get(project.base)
     if found is None or task.base is None or found.oid == task.base:

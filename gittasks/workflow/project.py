@@ -117,7 +117,7 @@ class Project:
     def ledger(self) -> Ledger:
         """Returns the ledger; it need not exist yet."""
         if self._ledger is None:
-            from gittasks.ledger.ledger import Ledger  # noqa: PLC0415  # `whoami` needs none
+            from gittasks.ledger.ledger import Ledger  # `whoami` needs none
 
             self._ledger = Ledger(
                 self.repo,
@@ -171,7 +171,7 @@ class Project:
     @property
     def lease(self) -> int:
         """Returns how many seconds a claim lasts that is taken at the command line."""
-        from gittasks.domain.config import parse_duration  # noqa: PLC0415  # only claims need it
+        from gittasks.domain.config import parse_duration  # only claims need it
 
         return parse_duration(self.settings.lease)
 
@@ -222,7 +222,7 @@ class Project:
 
     def speaker(self, verb: str, task_id: str | None = None, *, claiming: bool = False) -> Speaker:
         """Returns who speaks for a verb about a task; `claiming` takes the state's owner."""
-        from gittasks.domain import machine, speaker  # noqa: PLC0415  # a read may not need it
+        from gittasks.domain import machine, speaker  # a read may not need it
 
         claim_secret = self.options.claim or self.environ.get("GITTASKS_CLAIM")
         claim = records.claim_of(claim_secret) if claim_secret else None
@@ -251,7 +251,7 @@ class Project:
 
     def facts(self, speaker: Speaker) -> Facts:
         """Returns what every decision needs to know beside the request."""
-        from gittasks.domain.requests import Facts  # noqa: PLC0415  # only writes decide
+        from gittasks.domain.requests import Facts  # only writes decide
 
         return Facts(
             now=self.clock(),
@@ -276,7 +276,7 @@ class Project:
         Requests that depend on the graph are given as a function, which is then asked each time;
         so is a speaker whose role the task decides, after the requests.
         """
-        from gittasks.domain.decide import decide_all  # noqa: PLC0415  # only writes decide
+        from gittasks.domain.decide import decide_all  # only writes decide
 
         self.recover()
 
@@ -291,7 +291,7 @@ class Project:
     def recover(self) -> None:
         """Finishes or undoes what a crash left of a landing; costs nothing where none did."""
         if not _is_empty(os.path.join(self.state_dir, "landing")):
-            from gittasks.workflow.land import recover_landings  # noqa: PLC0415  # rarely needed
+            from gittasks.workflow.land import recover_landings  # rarely needed
 
             recover_landings(self)
 
@@ -360,7 +360,7 @@ def _login() -> str:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         if os.environ.get(name):
             return os.environ[name]
-    import pwd  # noqa: PLC0415  # only a machine without these variables pays for it
+    import pwd
 
     try:
         return pwd.getpwuid(os.getuid()).pw_name

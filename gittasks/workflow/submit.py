@@ -85,7 +85,7 @@ def _request(
         return request._replace(has_commits=dispatch.has_own_commits(project, task))
     if not dispatch.holds(task, speaker):
         return request
-    record = dispatch.own_record(project, speaker, task)
+    record = dispatch.own_record(project, speaker)
     body, checks = dispatch.assignment_of(project, task, record)
     unchanged = record is None or body == project.ledger.graph().body(task.id)
     section = _section(project, task, record, text) if unchanged else None
