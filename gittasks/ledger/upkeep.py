@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gittasks.plumbing import background
+
 if TYPE_CHECKING:
     from gittasks.plumbing.repository import Repository
 
@@ -11,11 +13,9 @@ __all__ = ["collect_in_background"]
 
 
 def collect_in_background(repo: Repository) -> None:
-    """Starts `git gc --auto` where the user has not switched it off, and does not wait for it."""
-    start = getattr(repo, "start_detached", None)
-    if start is None or repo.config.get("gc.auto") == "0":
-        return
+    """Starts `git gc --auto`, which does nothing where it is not due or switched off."""
     try:
-        start("-c", f"gc.auto={repo.config.get('gc.auto') or '6700'}", "gc", "--auto", "--quiet")
+        background.start(repo, "gc", "--auto", "--quiet")
     except OSError:
+        # Without it the repository only stays larger.
         pass
