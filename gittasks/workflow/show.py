@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import UnknownTask
+from gittasks.ledger.rounds import rounds_of
 from gittasks.workflow.queries import snapshot_of, task_of
 
 if TYPE_CHECKING:
-    from gittasks.domain.events import CheckResult, Event
     from gittasks.domain.task import Task
+    from gittasks.ledger.rounds import Checked, Round
     from gittasks.workflow.project import Project
-
-
-class Round(NamedTuple):
-    """One time that work came back: which round of which review, the findings, who, when."""
-
-    round: int
-    review: str
-    findings: tuple[str, ...]
-    actor: str
-    at: int
 
 
 class Shown(NamedTuple):
@@ -29,8 +20,8 @@ class Shown(NamedTuple):
     task: Task
     body: bytes
     rounds: tuple[Round, ...]
-    checked: Event | None
-    """The last event of a check run, with its results."""
+    checked: Checked | None
+    """The last check run, with its results."""
     needs: tuple[Task, ...]
     open_needs: tuple[str, ...]
     lost_needs: tuple[str, ...]
@@ -55,7 +46,7 @@ def show(project: Project, task_id: str) -> Shown:
         graph = project.ledger.graph()
         still = open_dependencies(graph, task.depends_on)
         lost = aborted_dependencies(graph, task.depends_on)
-    rounds, checked = _rounds(project, task)
+    rounds, checked = rounds_of(project.ledger, task)
     return Shown(
         task=task,
         body=project.ledger.graph().body(task_id),
@@ -70,31 +61,6 @@ def show(project: Project, task_id: str) -> Shown:
     )
 
 
-def _rounds(project: Project, task: Task) -> tuple[tuple[Round, ...], Event | None]:
-    """Returns the rounds, oldest first, and the last check run, from the task's history."""
-    # Nobody has ever started on it, so nothing can have come back.
-    if task.branch is None and task.findings is None:
-        return (), None
-    from gittasks.domain.events import CheckPassed, CheckRefuted, FeedbackGiven
-    from gittasks.ledger import history
-
-    rounds: list[Round] = []
-    checked: Event | None = None
-    for recorded in history.of_task(project.repo, project.ledger.tip, task.id):
-        event = recorded.event
-        change = event.change
-        if isinstance(change, CheckPassed | CheckRefuted) and checked is None:
-            checked = event
-        if isinstance(change, FeedbackGiven):
-            number = change.round
-        elif isinstance(change, CheckRefuted):
-            number = change.failures
-        else:
-            continue
-        rounds.append(Round(number, event.source or "", change.findings, event.actor, event.at))
-    return tuple(reversed(rounds)), checked
-
-
 def document(project: Project, task_id: str) -> bytes:
     """Returns the document of a task byte for byte, also one that does not verify."""
     snapshot = snapshot_of(project)
@@ -105,9 +71,3 @@ def document(project: Project, task_id: str) -> bytes:
             f"There is no task {task_id}.", "Run `git tasks list --all` to see them.", task_id
         )
     return project.ledger.reader.blob(blob)
-
-
-def results_of(event: Event) -> tuple[CheckResult, ...]:
-    """Returns the results that an event of a check run recorded."""
-    results: tuple[CheckResult, ...] = getattr(event.change, "results", ())
-    return results

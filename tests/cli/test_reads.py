@@ -268,6 +268,49 @@ def test_rounds_and_checks_are_told_from_the_history(four: Path) -> None:
     assert "findings for WORK, round 1:\n  - Say\n    more.\n" in text
 
 
+def test_what_came_back_is_remembered_and_completed(four: Path) -> None:
+    tree = rejected(four)
+    first = data(four, "show", "1")
+    assert git_calls(four, "show", "1") == ["rev-parse", "config", "(started) cat-file"]
+    assert data(four, "show", "1") == first
+    (tree / "more.txt").write_text("more\n", encoding="utf-8")
+    git(tree, "add", "more.txt")
+    git(tree, "commit", "-q", "-m", "More")
+    tasks_inprocess(four, "claim", "1", "--as", "wanda")
+    tasks_inprocess(tree, "submit", "-m", "More.", "--as", "wanda")
+    tasks_inprocess(four, "claim", "1", "--as", "rob")
+    tasks_inprocess(four, "feedback", "1", "--as", "rob", "-m", "Again.")
+    second = data(four, "show", "1")
+    assert [row["findings"] for row in second["rounds"]] == [["Say\nmore."], ["Again."]]
+    assert second["rounds"][0] == first["rounds"][0]
+    assert second["last_check"]["commit"] == git(tree, "rev-parse", "HEAD")
+    remembered = four / ".git" / "gittasks" / "rounds" / "000001.json"
+    remembered.unlink()
+    assert data(four, "show", "1") == second
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[1, "x", "y", "z", [], null]', "\0"])
+def test_what_is_remembered_may_be_anything(four: Path, text: str) -> None:
+    rejected(four)
+    shown = data(four, "show", "1")
+    remembered = four / ".git" / "gittasks" / "rounds" / "000001.json"
+    kept = json.loads(remembered.read_text(encoding="utf-8"))
+    remembered.write_text(text, encoding="utf-8")
+    assert data(four, "show", "1") == shown
+    # The commit of the last look is not in this ledger.
+    other = git(four, "rev-parse", "master")
+    for tip in (other, "0" * 40):
+        kept[2:4] = [tip, "another document"]
+        remembered.write_text(json.dumps(kept), encoding="utf-8")
+        assert data(four, "show", "1") == shown
+
+
+def test_where_nothing_can_be_remembered_it_is_told_all_the_same(four: Path) -> None:
+    rejected(four)
+    (four / ".git" / "gittasks" / "rounds").write_text("in the way", encoding="utf-8")
+    assert len(data(four, "show", "1")["rounds"]) == 1
+
+
 def test_a_reviewer_sees_every_round_and_the_change(four: Path) -> None:
     rejected(four)
     text = steady(tasks_inprocess(four, "show", "1", "--review").out)
@@ -610,9 +653,14 @@ def test_no_read_loads_what_is_expensive(four: Path, line: list[str]) -> None:
 )
 def test_a_warm_read_starts_few_git_processes(four: Path, line: list[str], processes: int) -> None:
     tasks_inprocess(four, *line)
+    assert len(git_calls(four, *line)) == processes
+
+
+def git_calls(folder: Path, *line: str) -> list[str]:
+    """Returns the verbs of the git processes that a command starts."""
     done = subprocess.run(
-        [*COMMAND, *line], cwd=four, env=environment({"GITTASKS_TRACE": "1"}),
+        [*COMMAND, *line], cwd=folder, env=environment({"GITTASKS_TRACE": "1"}),
         capture_output=True, check=True, timeout=60,
     )  # fmt: skip
-    calls = [row for row in done.stderr.decode().splitlines() if "ms  git " in row]
-    assert len(calls) == processes, calls
+    calls = re.findall(r"ms  git ((?:\(started\) )?\S+)", done.stderr.decode())
+    return [str(call) for call in calls]

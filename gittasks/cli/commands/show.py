@@ -71,10 +71,10 @@ def as_object(shown: Shown) -> dict[str, Any]:
         "last_check": None
         if checked is None
         else {
-            "outcome": checked.kind,
+            "outcome": checked.outcome,
             "commit": checked.commit,
             "at": queries.time_text(checked.at),
-            "results": [result._asdict() for result in reading.results_of(checked)],
+            "results": [result._asdict() for result in checked.results],
         },
     }
 
@@ -132,7 +132,7 @@ def _kept(shown: Shown) -> Iterator[tuple[str, str]]:
         tokens = sum(cost.tokens for cost in task.costs)
         yield "costs", f"{seconds} s, {money:.2f} dollars, {tokens} tokens"
     if shown.checked is not None:
-        for result in reading.results_of(shown.checked):
+        for result in shown.checked.results:
             ended = "timed out" if result.timed_out else f"exit {result.exit}"
             yield "last check", f"{ended}: {result.command}"
     for row in task.attention:
