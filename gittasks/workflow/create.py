@@ -10,8 +10,6 @@ from gittasks.domain.errors import Cycle, UsageFault
 from gittasks.domain.ids import parse_id, task_id
 from gittasks.domain.requests import Create, Reparent, Submit
 from gittasks.domain.task import PRIORITY
-from gittasks.workflow.abort import put_away
-from gittasks.workflow.trust import approve_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,13 +143,17 @@ def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
     speaker = project.speaker("new")
     order = _order(wanted)
     appended = project.apply(lambda graph: _requests(graph, wanted, order), speaker)
-    if speaker.role == "manager":
+    commands = [check for one in wanted for check in one.create.checks]
+    if commands and speaker.role == "manager":
+        from gittasks.workflow.trust import approve_own
+
         # Nobody is asked about what they typed themselves.
-        commands = [check for one in wanted for check in one.create.checks]
         approve_own(project, commands, speaker.actor)
     notes = []
     for event in appended.events:
         if event.kind == "abort" and event.task is not None:
+            from gittasks.workflow.abort import put_away
+
             # What is superseded while open ends here, and so does the work on it.
             notes += put_away(project, project.task(event.task))
     outcomes = [_outcome(project, one, appended) for one in wanted]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import WrongRole
-from gittasks.workflow.queries import snapshot_of
 from gittasks.workspaces.trust import Approval, Trust
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def approvals(project: Project) -> tuple[Approval, ...]:
 
 def waiting(project: Project) -> list[Waiting]:
     """Returns the open tasks with commands that nobody here has approved."""
+    from gittasks.workflow.queries import snapshot_of
+
     trust = trust_of(project)
     found = []
     for task in snapshot_of(project).all_tasks(include_closed=False):
