@@ -173,11 +173,6 @@ _ROWS: dict[tuple[State, Kind, State], Transition] = {
 }
 
 
-def events_from(state: State) -> tuple[Kind, ...]:
-    """Returns the transitions that a state has, in table order, each once."""
-    return tuple(dict.fromkeys(row.event for row in TRANSITIONS if row.source == state))
-
-
 def moves_from(state: State) -> str:
     """Returns a sentence for refusals: what is allowed from a state, and whose state it is."""
     owner = STAGE[state].role

@@ -221,7 +221,8 @@ def _charged(task: Task, change: Any) -> Task:
 def with_findings(body: bytes, findings: Iterable[str]) -> bytes:
     """Returns the body with a round of findings appended, one bullet each, verbatim."""
     bullets = "".join("- " + item.strip("\n").replace("\n", "\n  ") + "\n" for item in findings)
-    return body + gap(body) + f"{FINDINGS_HEADING}\n\n{bullets}".encode()
+    text = f"{FINDINGS_HEADING}\n\n{bullets}".encode("utf-8", "replace")
+    return body + gap(body) + text
 
 
 def gap(body: bytes) -> bytes:

@@ -338,6 +338,14 @@ def test_a_limit_of_one_has_no_earlier_findings() -> None:
     assert story.task().held_reason == ("Rejected 1 times at DESIGN_REVIEW. Last findings:\n- One.")
 
 
+def test_a_past_that_is_not_known_is_not_told() -> None:
+    task = task_at("DESIGN_REVIEW", held_by="rev", rejections=1)
+    now, _text = decided(
+        a_graph(task), Feedback(task.id, ("Two.",)), facts("reviewer", "rev", task.claim)
+    )
+    assert now.held_reason == "Rejected 2 times at DESIGN_REVIEW. Last findings:\n- Two."
+
+
 def test_reviews_of_different_phases_count_apart() -> None:
     story = Story(task_at("DESIGN"))
     _bounce(story, "Design.")
