@@ -17,25 +17,38 @@ _STATE_WIDTH = 14
 _NAME_WIDTH = 20
 
 
-def announced(found: Rows) -> dict[str, Any]:
+def announced(found: Rows, *, redacted: bool = False) -> dict[str, Any]:
     """Returns what the envelope says beside the rows: what was cut, what could not be read."""
     more: dict[str, Any] = {}
     if found.left_out:
         more["truncated"] = found.left_out
     if found.problems:
         more["problems"] = [
-            {"path": problem.path, "task": problem.task, "message": problem.message}
+            {
+                "path": problem.path,
+                "task": problem.task,
+                "message": _shown(problem.message, redacted),
+            }
             for problem in found.problems
         ]
     return more
 
 
-def tell(session: Session, found: Rows) -> None:
+def tell(session: Session, found: Rows, *, redacted: bool = False) -> None:
     """Says on stderr what the lines do not show: what was cut, what could not be read."""
     if found.left_out:
         session.out.say(f"{found.left_out} more; use --limit to see them.")
     for problem in found.problems:
-        session.out.warn(f"warning: {problem.message}")
+        session.out.warn(f"warning: {_shown(problem.message, redacted)}")
+
+
+def _shown(message: str, redacted: bool) -> str:
+    """Returns the words about a document, which quote what stands in it."""
+    if not redacted:
+        return message
+    from gittasks.domain.redact import redact
+
+    return redact(message)
 
 
 def as_objects(tasks: Iterable[Task], *, redacted: bool = False) -> list[dict[str, Any]]:

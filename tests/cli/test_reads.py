@@ -573,6 +573,17 @@ def test_a_document_that_does_not_verify_is_told_and_the_others_are_listed(four:
     assert data(four, "status")["problem_count"] == 1
 
 
+def test_what_leaves_the_team_quotes_no_secret_of_a_bad_document(four: Path) -> None:
+    path = "tasks/0000/000002.md"
+    text = git(four, "cat-file", "blob", f"gittasks:{path}")
+    commit_by_hand(four, path, text.replace("BLOCKED", '"token=hunter2x"') + "\n")
+    assert "token=hunter2x" in tasks_inprocess(four, "list").err
+    for command in ("ready", "inbox", "status"):
+        for line in ([command], [command, "--json"]):
+            result = tasks_inprocess(four, *line)
+            assert "hunter2x" not in result.out + result.err
+
+
 def commit_by_hand(folder: Path, path: str, text: str) -> None:
     """Commits a file to the ledger as somebody with an editor would."""
     index = {"GIT_INDEX_FILE": str(folder / "index.by-hand")}

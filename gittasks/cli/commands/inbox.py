@@ -18,10 +18,10 @@ def command(session: frame.Session, limit: int | None) -> None:
     found = queries.inbox(session.project, queries.ROW_LIMIT if limit is None else limit)
     if session.out.json:
         objects = [as_object(row) for row in found.rows]
-        session.answer("inbox", objects, more=rows.announced(found))
+        session.answer("inbox", objects, more=rows.announced(found, redacted=True))
         return
     session.out.table([cells(session, row) for row in found.rows], ("yellow", None, "dim"))
-    rows.tell(session, found)
+    rows.tell(session, found, redacted=True)
 
 
 def as_object(row: Waiting) -> dict[str, Any]:

@@ -33,11 +33,11 @@ def command(session: frame.Session, limit: int | None, one: bool) -> None:
     if session.out.json:
         tasks = queries.tasks_of(project, (row.id for row in found.rows))
         objects = rows.as_objects(tasks, redacted=True)
-        session.answer("ready", objects, more=rows.announced(found))
+        session.answer("ready", objects, more=rows.announced(found, redacted=True))
         return
     from gittasks.domain.redact import redact
 
     session.out.rows(
         [f"{row.id}  {row.state:<13}  {redact(row.title)}" for row in found.rows], head=6
     )
-    rows.tell(session, found)
+    rows.tell(session, found, redacted=True)

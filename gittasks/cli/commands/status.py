@@ -41,7 +41,7 @@ def command(session: frame.Session) -> None:
     )
     if found.inbox.left_out:
         out.line(f"  and {found.inbox.left_out} more in `git tasks inbox`")
-    rows.tell(session, found.inbox._replace(left_out=0))
+    rows.tell(session, found.inbox._replace(left_out=0), redacted=True)
 
 
 def _ordered(found: Overview) -> list[tuple[str, int]]:
