@@ -549,6 +549,8 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
         change = Submitted(remark=request.remark, cost=request.cost)
         decision.add(task, change, stage.next, claim=task.claim, text=request.remark or "")
         return
+    # The tree first: who has committed nothing has nothing to write notes about.
+    guards.require(task, request.guard, no_change=request.no_change)
     if request.section is None:
         assert stage.missing is not None
         raise GuardBroken(
@@ -557,7 +559,6 @@ def _finish_stage(decision: Decision, task: Task, request: Submit) -> None:
             "Write it there, or give it with -m or -F, and submit again.",
             task.id,
         )
-    guards.require(task, request.guard, no_change=request.no_change)
     offset = len(body)
     is_work = task.state == "WORK"
     change = Submitted(
