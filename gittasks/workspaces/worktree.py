@@ -14,7 +14,7 @@ from gittasks.domain.requests import Snapshot
 from gittasks.plumbing import refs, worktrees
 from gittasks.plumbing.errors import GitError, LockTimeout, NotARepository
 from gittasks.plumbing.locks import FileLock
-from gittasks.workspaces import leftovers, provisions
+from gittasks.workspaces import disposal, leftovers, provisions
 from gittasks.workspaces.branch import HEADS, LOCK_REASON
 from gittasks.workspaces.leftovers import Kept
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gittasks.workspaces.places import Places
 
 _INITIALIZING = "initializing"
+_LARGE_INDEX = 256 << 10
+"""From this size of its index on, a few thousand files, nobody waits for a tree to be removed."""
 _ABANDONED = 10.0
 """For how many seconds something half made may still be in the making."""
 
@@ -131,9 +133,11 @@ def _git_dir(repo: Repository, path: str) -> str | None:
 
 def _half_made(git_dir: str) -> bool:
     """Tells whether making the tree was interrupted; its files would all count as deleted."""
-    return _text(os.path.join(git_dir, "locked")) == _INITIALIZING or not os.path.exists(
-        os.path.join(git_dir, "index")
-    )
+    return _is_initializing(git_dir) or not os.path.exists(os.path.join(git_dir, "index"))
+
+
+def _is_initializing(git_dir: str) -> bool:
+    return _text(os.path.join(git_dir, "locked")) == _INITIALIZING
 
 
 def _head_of(git_dir: str) -> str | None:
@@ -181,14 +185,12 @@ def _clear(repo: Repository, places: Places, task: str, now: int) -> Kept:
     path = places.tree(task)
     if _git_dir(repo, path) is not None or _reconnect(repo, path):
         git_dir = _git_dir(repo, path)
-        kept = Kept()
-        if is_whole(repo, path):
-            kept = leftovers.keep(repo, places, task, now)
-        _force_away(repo, path, git_dir)
+        kept = _saved(repo, places, task, now)
+        _take_away(places, path, git_dir)
         return kept
     for registered in _registrations(repo, path):
         # The folder is gone, or only its .git; other trees that are gone keep their registration.
-        _remove_folder(registered)
+        _unregister(registered)
     if not os.path.lexists(path) or (os.path.isdir(path) and not os.listdir(path)):
         return Kept()
     if _names_our_worktree(repo, path):
@@ -198,6 +200,18 @@ def _clear(repo: Repository, places: Places, task: str, now: int) -> Kept:
         f"Move it away: mv {path} {path}.old.",
         task,
     )
+
+
+def _saved(repo: Repository, places: Places, task: str, now: int) -> Kept:
+    """Puts aside what a tree holds that is nowhere else."""
+    path = places.tree(task)
+    git_dir = _git_dir(repo, path)
+    if git_dir is None or _is_initializing(git_dir):
+        return Kept()
+    if _half_made(git_dir):
+        # It was whole once: there may be work in it that nothing can be compared with.
+        return Kept(leftovers.set_aside(places, task, now))
+    return leftovers.keep(repo, places, task, now)
 
 
 def _reconnect(repo: Repository, path: str) -> bool:
@@ -236,14 +250,30 @@ def _registrations(repo: Repository, path: str) -> Iterator[str]:
             yield os.path.join(home, name)
 
 
-def _force_away(repo: Repository, path: str, git_dir: str | None) -> None:
+def _take_away(places: Places, path: str, git_dir: str | None) -> None:
+    """Removes a tree and its registration, whole or half made."""
+    if git_dir is not None and _size(os.path.join(git_dir, "index")) > _LARGE_INDEX:
+        disposal.remove_later(path, places.root)
+    else:
+        disposal.remove(path)
+    if git_dir is not None:
+        _unregister(git_dir)
+
+
+def _unregister(git_dir: str) -> None:
+    disposal.remove(git_dir)
     try:
-        worktrees.remove(repo, path, force=True)
-    except GitError:
-        # git does not remove every half-made one.
-        if git_dir is not None:
-            _remove_folder(git_dir)
-        _remove_folder(path)
+        os.rmdir(os.path.dirname(git_dir))
+    except OSError:
+        # Other worktrees have theirs in it.
+        pass
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _catch_up(repo: Repository, path: str, ref: str) -> None:
@@ -309,7 +339,7 @@ def add_spare(
     """Makes a tree of a commit on no branch, for work of the tool's own, and returns its path."""
     path = _spare(places, name)
     with locked(places, lock_timeout):
-        _clear_spare(repo, path)
+        _clear_spare(repo, places, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         worktrees.add_detached(repo, path, commit, LOCK_REASON + name)
     return path
@@ -319,7 +349,7 @@ def drop_spare(repo: Repository, places: Places, name: str, *, lock_timeout: flo
     """Removes a spare tree with all that was made in it."""
     path = _spare(places, name)
     with locked(places, lock_timeout):
-        _clear_spare(repo, path)
+        _clear_spare(repo, places, path)
         for folder in (os.path.dirname(path), places.root):
             try:
                 os.rmdir(folder)
@@ -331,11 +361,11 @@ def _spare(places: Places, name: str) -> str:
     return os.path.join(places.root, f"landing-{name}", "tree")
 
 
-def _clear_spare(repo: Repository, path: str) -> None:
+def _clear_spare(repo: Repository, places: Places, path: str) -> None:
     if os.path.lexists(path):
-        _force_away(repo, path, _git_dir(repo, path))
+        _take_away(places, path, _git_dir(repo, path))
     for registered in _registrations(repo, path):
-        _remove_folder(registered)
+        _unregister(registered)
 
 
 def list_trees(repo: Repository, places: Places) -> tuple[Tree, ...]:
@@ -343,7 +373,8 @@ def list_trees(repo: Repository, places: Places) -> tuple[Tree, ...]:
     registered = {one.path: one for one in worktrees.list(repo)}
     names = set()
     if os.path.isdir(places.root):
-        names = {name for name in os.listdir(places.root) if os.path.lexists(places.tree(name))}
+        names = {name for name in os.listdir(places.root) if name.isdigit()}
+        names = {name for name in names if os.path.lexists(places.tree(name))}
     names |= {task for path in registered if (task := places.task_of(path)) is not None}
     found = []
     for name in sorted(names):
@@ -361,7 +392,9 @@ def _problem(repo: Repository, path: str, *, is_registered: bool) -> str | None:
     git_dir = _git_dir(repo, path)
     if git_dir is None:
         return "it is not connected" if is_registered else "it is no worktree of this repository"
-    return "it was left half made" if _half_made(git_dir) else None
+    if _is_initializing(git_dir):
+        return "it was left half made"
+    return "its index is gone" if _half_made(git_dir) else None
 
 
 def repair(repo: Repository, places: Places, *, lock_timeout: float = 30) -> tuple[str, ...]:
@@ -372,14 +405,16 @@ def repair(repo: Repository, places: Places, *, lock_timeout: float = 30) -> tup
             if tree.problem is None:
                 continue
             git_dir = _git_dir(repo, tree.path)
-            if git_dir is not None:
-                _force_away(repo, tree.path, git_dir)
+            if git_dir is not None and _is_initializing(git_dir):
+                _take_away(places, tree.path, git_dir)
                 done.append(f"Removed the half-made worktree {tree.path}.")
             elif os.path.lexists(tree.path) and _reconnect(repo, tree.path):
                 done.append(f"Connected the worktree {tree.path} again.")
         for registered in _abandoned(repo):
-            _remove_folder(registered)
+            _unregister(registered)
             done.append(f"Removed the registration {registered}, which was never finished.")
+        if disposal.sweep(places.root):
+            done.append(f"Removed what was left of former worktrees in {places.root}.")
     return tuple(done)
 
 
@@ -414,15 +449,13 @@ def remove(
     with locked(places, lock_timeout):
         path = places.tree(task)
         git_dir = _git_dir(repo, path)
-        kept = Kept()
-        if is_whole(repo, path):
-            kept = leftovers.keep(repo, places, task, now)
+        kept = _saved(repo, places, task, now)
         folder = leftovers.keep_assignment(places, task, assignment_sent, kept.folder, now)
         if git_dir is not None:
-            _force_away(repo, path, git_dir)
+            _take_away(places, path, git_dir)
         else:
             for registered in _registrations(repo, path):
-                _remove_folder(registered)
+                _unregister(registered)
         _remove_own_files(places, task)
     return Removed(git_dir is not None, kept._replace(folder=folder))
 
@@ -443,9 +476,3 @@ def _remove_own_files(places: Places, task: str) -> None:
         except OSError:
             # Something else stands in it.
             return
-
-
-def _remove_folder(path: str) -> None:
-    import shutil
-
-    shutil.rmtree(path, ignore_errors=True)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -135,12 +136,16 @@ def test_a_tree_that_was_left_half_made_is_made_anew(clone: Clone, task: Task) -
     assert clone.git("status", "--porcelain", at=clone.tree()) == ""
 
 
-def test_a_tree_without_an_index_is_made_anew(clone: Clone, task: Task) -> None:
-    clone.claim(task)
-    tree = str(clone.tree())
-    clone.git("worktree", "add", "-q", "--no-checkout", tree, BRANCH)
-    (clone.folder / ".git" / "worktrees" / "tree" / "index").unlink(missing_ok=True)
-    ensure(clone)
+def test_a_tree_that_lost_its_index_is_made_anew_and_its_files_are_kept(
+    clone: Clone, task: Task
+) -> None:
+    clone.start(task)
+    (clone.tree() / "app.txt").write_text("work\n")
+    (clone.folder / ".git" / "worktrees" / "tree" / "index").unlink()
+    notes = ensure(clone, fresh=False)
+    kept = f"{clone.places.folder('000042')}/tree-kept-{STAMP}-1"
+    assert notes == [f"What nobody had committed is kept in {kept}."]
+    assert Path(kept, "app.txt").read_text() == "work\n"
     assert files_in(clone.tree())["app.txt"] == "one\n"
 
 
@@ -419,3 +424,27 @@ def test_an_untouched_tree_costs_few_processes(clone: Clone, task: Task) -> None
     ensure(clone)
     worktree.snapshot(clone.repo, str(clone.tree()), str(claimed.branch))
     assert clone.repo.calls - before <= 2
+
+
+def test_a_large_tree_is_out_of_the_way_at_once_and_gone_soon(clone: Clone, task: Task) -> None:
+    for number in range(4000):
+        (clone.folder / f"{number}.txt").touch()
+    clone.commit(clone.folder)
+    clone.start(task)
+    worktree.remove(clone.repo, clone.places, "000042")
+    assert (clone.tree().exists(), listed(clone)) == (False, [])
+    deadline = time.monotonic() + 60
+    while os.path.exists(clone.places.root) and os.listdir(clone.places.root):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_a_killed_removal_left_is_swept(clone: Clone) -> None:
+    gone = Path(clone.places.root, ".gone-0123")
+    (gone / "deep").mkdir(parents=True)
+    said = worktree.repair(clone.repo, clone.places)
+    assert said == (f"Removed what was left of former worktrees in {clone.places.root}.",)
+    deadline = time.monotonic() + 60
+    while gone.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
