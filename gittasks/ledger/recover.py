@@ -82,7 +82,7 @@ def recover(ledger: Ledger) -> list[str]:
         done += _without_old_tips(ledger)
     ledger.refresh()
     if tip is not None:
-        done += _rebuilt_cache(ledger)
+        _rebuild_cache(ledger)
     return done
 
 
@@ -301,13 +301,17 @@ def _without_old_tips(ledger: Ledger) -> list[str]:
     return done
 
 
-def _rebuilt_cache(ledger: Ledger) -> list[str]:
-    """Removes the read cache where it does not say what the documents say."""
-    try:
-        ledger.snapshot.rebuild()
-    except Corrupt as error:
-        return [error.message]
-    return []
+def _rebuild_cache(ledger: Ledger) -> None:
+    """Makes the read cache anew, and removes what a process that was killed made beside it."""
+    with os.scandir(ledger.state_dir) as files:
+        for file in files:
+            process = file.name.removeprefix("cache.db.").partition(".")[0]
+            if file.name.startswith("cache.db.") and process.isdecimal():
+                from gittasks.plumbing.processes import process_identity
+
+                if process_identity(int(process)) is None:
+                    os.unlink(file.path)
+    ledger.snapshot.rebuild()
 
 
 # ---------------------------------------------------------------------------- parts of a write

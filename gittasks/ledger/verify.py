@@ -21,7 +21,7 @@ from gittasks.ledger.layout import (
 )
 from gittasks.ledger.trees import changed_paths
 from gittasks.plumbing import objects, refs
-from gittasks.plumbing.errors import ObjectMissing
+from gittasks.plumbing.errors import GitError, ObjectMissing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,13 +214,12 @@ class Checker:
         self, event: Event, found: list[tuple[str, str | None, str]]
     ) -> tuple[dict[str, str | None], effect.Effect] | None:
         """Returns the blobs of the paths that the event changes, and the effect."""
-        objection = machine.objection(self.fold, event)
-        if objection is not None:
-            found.append(("illegal", event.task, f"The step is not legal: {objection}."))
-            return None
         try:
-            event = history.with_body(event, self._reader)
-            done = self._effect(event)
+            objection = machine.objection(self.fold, event)
+            if objection is not None:
+                found.append(("illegal", event.task, f"The step is not legal: {objection}."))
+                return None
+            done = self._effect(history.with_body(event, self._reader))
         except _CANNOT_RUN as error:
             found.append(("effect", event.task, f"The event cannot be run again: {error}"))
             return None
@@ -229,6 +228,9 @@ class Checker:
             oid = None if data is None else objects.object_id(self._repo, "blob", data)
             if self.fold.files.get(path) != oid:
                 blobs[path] = oid
+        written = None if done.document is None else blobs.get(done.document)
+        if event.document != written:
+            found.append(("document", event.task, "Its Document is not the blob that it writes."))
         return blobs, done
 
     def _effect(self, event: Event) -> effect.Effect:
@@ -288,12 +290,16 @@ def verify(ledger: Ledger) -> Report:
     checker = Checker(ledger.repo, ledger.reader)
     findings: list[Finding] = []
     count = 0
-    for commit in oldest_first(ledger.repo, ledger.reader, tip):
-        if isinstance(commit, str):
-            findings.append(Finding("missing", commit, None, f"The commit {commit} is missing."))
-            continue
-        findings += checker.check(commit)
-        count += 1
+    try:
+        for commit in oldest_first(ledger.repo, ledger.reader, tip):
+            if isinstance(commit, str):
+                raise ObjectMissing((), 128, f"the commit {commit} is missing")
+            findings += checker.check(commit)
+            count += 1
+    except GitError as error:
+        # Nothing can be said about what stands on something that is not there.
+        findings.append(Finding("missing", tip, None, f"The history cannot be read: {error}"))
+        return Report(tip, count, 0, tuple(findings), _notes(ledger, checker))
     findings += _at_the_tip(ledger, checker, tip, findings)
     return Report(tip, count, len(checker.fold.tasks), tuple(findings), _notes(ledger, checker))
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from gittasks.domain import config
 from gittasks.domain.errors import Refused
+from gittasks.domain.requests import Note
 from gittasks.ledger.ledger import Ledger
 from gittasks.ledger.verify import verify
 from tests.support.builders import BRANCH
@@ -23,6 +25,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 WRITER = """
 import sys
+import time
 from gittasks.domain.requests import Note
 from tests.support.ledgers import asks, open_ledger
 folder, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -34,6 +37,7 @@ for number in range(count):
 
 CREATOR = """
 import sys
+import time
 from tests.support.ledgers import a_request, asks, open_ledger
 ledger = open_ledger(sys.argv[1])
 done = ledger.append(asks(a_request(int(sys.argv[2]))))
@@ -42,6 +46,7 @@ print(done.events[0].task)
 
 READER = """
 import sys
+import time
 from tests.support.ledgers import open_ledger
 ledger = open_ledger(sys.argv[1])
 print(len(ledger.snapshot.all_tasks()), len(ledger.ready()), ledger.snapshot.counts())
@@ -125,3 +130,36 @@ def test_two_that_begin_at_once_leave_one_ledger(folder: Path) -> None:
     with pytest.raises(Refused, match="already"):
         second.create(config.Project(base="main"), "Bob")
     assert open_ledger(folder).project().base == "master"
+
+
+SPEAKER = """
+import itertools, sys
+from gittasks.domain.requests import Note
+from tests.support.ledgers import asks, open_ledger
+for number in itertools.count():
+    ledger = open_ledger(sys.argv[1])
+    ledger.append(asks(Note("000001", f"{sys.argv[2]} {number}")))
+    ledger.close()
+    print(f"{sys.argv[2]} {number}", flush=True)
+"""
+
+
+def test_a_writer_killed_anywhere_loses_nothing_it_had_acknowledged(
+    ledger: Ledger, folder: Path
+) -> None:
+    ledger.append(asks(a_request()))
+    acknowledged: list[str] = []
+    for number in range(8):
+        process = start(SPEAKER, folder, f"n{number}")
+        assert process.stdout is not None
+        acknowledged.append(process.stdout.readline().strip())
+        time.sleep(0.011 * number)
+        process.kill()
+        acknowledged += process.communicate()[0].splitlines()
+        begun = time.monotonic()
+        ledger.append(asks(Note("000001", f"after {number}")))
+        acknowledged.append(f"after {number}")
+        assert time.monotonic() - begun < 9
+    assert set(acknowledged) <= set(notes(folder))
+    assert len(notes(folder)) == len(set(notes(folder)))
+    assert_well(folder)

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from gittasks.domain.errors import Busy, Corrupt
-from gittasks.domain.requests import Note, Submit
+from gittasks.domain.frontmatter import render
+from gittasks.domain.requests import Abort, Claim, Edit, Facts, Note, Speaker, Submit
 from gittasks.ledger import journal, recover
 from gittasks.ledger.layout import BACKUP, PRE_REPLAY
 from gittasks.ledger.ledger import Ledger
 from gittasks.ledger.verify import verify
 from gittasks.plumbing import objects, refs
-from tests.support.builders import BRANCH, NOW
+from tests.support.builders import BRANCH, NOW, a_task, hexadecimal
 from tests.support.git import git
 from tests.support.ledgers import a_request, asks, open_ledger
 
@@ -284,3 +285,76 @@ def test_recovery_waits_for_a_writer_and_names_it(ledger: Ledger, folder: Path) 
             os._exit(1)
         _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 75
+
+
+def by_hand(number: int, **fields: object) -> str:
+    return render(a_task(number, **fields), b"").decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "texts", "told"),
+    [
+        ("project.yaml", ("master", "main"), "The file project.yaml was changed by hand; it stays as it was."),
+        ("README", ("hello",), "The file README was changed by hand; it stays as it was."),
+        ("tasks/0000/000002.md", ('"000001"', '"000002"'), "does not verify"),
+        ("closed/0000/000001.md", (by_hand(1, state="CLOSED"),), "the task is NEW and its document is elsewhere."),
+        ("tasks/0000/000003.md", ("Text", "Other text"), "the task is claimed by pi."),
+        ("tasks/0000/000002.md", ('["000001"]', '["000009"]'), "it names 000009, which does not exist."),
+        (DOCUMENT, ("state: NEW", 'state: NEW\ndepends_on: ["000002"]'), "it closes a ring of dependencies."),
+        ("tasks/0000/000009.md", (by_hand(9, uid=hexadecimal("uid 1")),), "another task has this uid."),
+        ("tasks/0000/000009.md", (by_hand(9, branch="task/9"),), "branch is not set by hand."),
+        ("tasks/0000/000009.md", (by_hand(9, parent="000008"),), "it names 000008, which does not exist."),
+        ("tasks/0000/000009.md", (by_hand(9, parent="000004"),), "the task 000004 is closed."),
+    ],
+)  # fmt: skip
+def test_what_a_hand_may_not_change_stays_as_it_was(
+    ledger: Ledger, folder: Path, home: Path, path: str, texts: tuple[str, ...], told: str
+) -> None:
+    ledger.append(
+        asks(
+            a_request(1),
+            a_request(2, depends_on=("000001",)),
+            a_request(3, body=b"Text\n"),
+            a_request(4),
+            Abort("000004"),
+            Submit("000003", enter="WORK"),
+        )
+    )
+    claim = Claim("000003", "c" * 32, NOW + 60, "task/000003", "master", "d" * 40)
+    ledger.append(asks(claim, facts=Facts(NOW, "test", Speaker("pi", "worker"))))
+    before = ledger.snapshot.all_tasks()
+    edit_by_hand(folder, home, (path, *texts))  # type: ignore[arg-type]
+    again = reopened(folder)
+    done = recover.recover(again)
+    assert len(done) == 2
+    assert told in done[1]
+    assert again.snapshot.all_tasks() == before
+    assert verify(again).findings == ()
+
+
+def test_a_document_removed_by_hand_stays(ledger: Ledger, folder: Path, home: Path) -> None:
+    ledger.append(asks(a_request()))
+    tree = home / "by-hand"
+    git(folder, "worktree", "add", "-q", str(tree), "gittasks")
+    git(tree, "rm", "-q", DOCUMENT)
+    git(tree, "commit", "-q", "-m", "Remove")
+    git(folder, "worktree", "remove", "--force", str(tree))
+    again = reopened(folder)
+    assert recover.recover(again)[1:] == [
+        f"The file {DOCUMENT} was removed by hand; it stays as it was."
+    ]
+    assert again.graph().need("000001").title == "Task 1"
+
+
+def test_a_key_of_the_user_is_set_and_unset_by_hand(
+    ledger: Ledger, folder: Path, home: Path
+) -> None:
+    ledger.append(asks(a_request(labels=("a",)), Edit("000001", set=(("x-old", ' "1"'),))))
+    edit_by_hand(folder, home, (DOCUMENT, 'x-old: "1"', 'x-new: "2"'))
+    edit_again = (DOCUMENT, 'labels: ["a"]\n', "")
+    edit_by_hand(folder, home, edit_again)
+    again = reopened(folder)
+    recover.recover(again)
+    task = again.graph().need("000001")
+    assert (task.extra, task.labels) == ((("x-new", ' "2"'),), ())
+    assert verify(again).findings == ()
