@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gittasks.plumbing.errors import GitError, NotARepository, ObjectMissing, RefLocked, RefMoved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from gittasks.plumbing.process import Completed
     from gittasks.plumbing.repository import Repository
@@ -63,7 +63,7 @@ def read_many(repo: Repository, names: Iterable[str]) -> dict[str, str | None]:
     patterns = [name for name in result if name != "HEAD"]
     for at in range(0, len(patterns), _AT_ONCE):
         # A pattern also matches what is below it; only the exact names count.
-        for name, oid in _each(repo, patterns[at : at + _AT_ONCE]).items():
+        for name, oid in repo.ref_ids(patterns[at : at + _AT_ONCE]).items():
             if name in result:
                 result[name] = oid
     return result
@@ -74,7 +74,7 @@ def list(repo: Repository, prefix: str) -> dict[str, str]:
     _require_full(prefix)
     return {
         name: oid
-        for name, oid in _each(repo, [prefix.rstrip("/")]).items()
+        for name, oid in repo.ref_ids([prefix.rstrip("/")]).items()
         if name.startswith(prefix)
     }
 
@@ -194,12 +194,6 @@ def _require_full(name: str) -> None:
 def _home(repo: Repository, name: str) -> str:
     own = name == "HEAD" or name.startswith(_PER_WORKTREE)
     return repo.git_dir if own else repo.common_dir
-
-
-def _each(repo: Repository, patterns: Sequence[str]) -> Mapping[str, str]:
-    text = repo.text("for-each-ref", "--format=%(objectname) %(refname)", *patterns)
-    pairs = (line.partition(" ") for line in text.split("\n") if line)
-    return {name: oid for oid, _, name in pairs}
 
 
 def _instruction(repo: Repository, change: Change) -> bytes:

@@ -324,6 +324,12 @@ class Repository:
             self._timeout = self._config.get_seconds("gittasks.gitTimeout", DEFAULT_TIMEOUT)
         return self._config
 
+    def ref_ids(self, patterns: Sequence[str]) -> dict[str, str]:
+        """Returns the id of every ref that a pattern names, or stands above, by full name."""
+        text = self.text("for-each-ref", "--format=%(objectname) %(refname)", *patterns)
+        pairs = (line.partition(" ") for line in text.split("\n") if line)
+        return {name: oid for oid, _, name in pairs}
+
     def forget_config(self) -> None:
         """Makes the next look at the settings read them again."""
         self._config = None
@@ -431,9 +437,8 @@ class Repository:
         if lines[len(names) :] == [*names] and all(len(oid) == self.oid_length for oid in ids):
             self.resolved = dict(zip(names, ids, strict=True))
         else:
-            from gittasks.plumbing import refs
-
-            self.resolved = refs.read_many(self, names)
+            found = self.ref_ids(names)
+            self.resolved = {name: found.get(name) for name in names}
 
 
 def _git() -> str:
