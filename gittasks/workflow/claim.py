@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gittasks.domain import assignment, frontmatter, machine
-from gittasks.domain.errors import NothingFound, Taken
+from gittasks.domain.errors import AlreadyClaimed, NothingFound, Taken
 from gittasks.domain.events import FeedbackGiven, Held
 from gittasks.domain.requests import Claim, Release
 from gittasks.domain.task_graph import draft_of
@@ -52,14 +52,20 @@ def claim(
             return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
     try:
         appended = project.apply(attempt.requests, lambda: attempt.speaker, also=attempt.changes)
+    except AlreadyClaimed:
+        held = attempt.own_meanwhile()
+        if held is None:
+            raise
+        return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
     except BaseException:
         attempt.abandon()
         raise
-    record = attempt.record
+    record = attempt.record if appended.events else attempt.own_meanwhile()
     assert record is not None
     _forget_others(project, record)
-    commit = appended.commits[-1]
-    return _prepared(project, record, with_tree=with_tree, changed=True, commit=commit)
+    changed = bool(appended.commits)
+    commit = appended.commits[-1] if changed else None
+    return _prepared(project, record, with_tree=with_tree, changed=changed, commit=commit)
 
 
 def start(project: Project, spelling: str | None = None) -> Outcome:
@@ -131,6 +137,12 @@ class _Attempt:
     def changes(self) -> Sequence[Change]:
         """Returns the move of the task's branch that goes with the claim."""
         return () if self.change is None else (self.change,)
+
+    def own_meanwhile(self) -> records.ClaimRecord | None:
+        """Returns the claim that the same actor took in this very moment, in another process."""
+        task_id = self.record.task if self.record else self.task_id
+        self.abandon()
+        return _already(self.project, self.project.task(str(task_id)), self.speaker)
 
     def abandon(self) -> None:
         """Forgets the record of an attempt that did not succeed."""
@@ -232,6 +244,10 @@ def _with_place(
     )
     path = project.places.assignment(task.id)
     if not first and os.path.exists(path):
+        if record.tree != tree:
+            # The repository was moved, and its trees with it.
+            record = record._replace(tree=tree)
+            records.write(project.state_dir, record)
         return record
     body = project.ledger.graph().body(task.id)
     given = assignment.dispatch(body, machine.STAGE[task.state])

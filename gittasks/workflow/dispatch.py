@@ -90,6 +90,9 @@ def guard_of(
     project: Project, task: Task, record: records.ClaimRecord | None
 ) -> GuardReport | None:
     """Returns what the task's branch and tree look like now."""
+    if record is not None and record.tree:
+        # The repository may have been moved since, and its trees with it.
+        record = record._replace(tree=project.places.tree(task.id))
     return guard.report(project.repo, task, record, base_tip(project))
 
 
