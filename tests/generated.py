@@ -13,7 +13,7 @@ from typing import get_args
 
 import click
 
-from gittasks.cli import clicked, main
+from gittasks.cli import catalogue, clicked
 from gittasks.domain import config, errors, events, frontmatter, machine
 from gittasks.domain.task import ROLES, STATES
 from gittasks.ledger import layout, message
@@ -294,20 +294,20 @@ def _commands() -> Iterator[str]:
     yield "spelled `42`, `000042`, `#42` or `task/000042`; `.` is the task of the worktree you are in."
     yield from ("", "## Everywhere", "", "Before or after the command and its arguments:", "")
     yield from _options(one for one in clicked.GLOBALS if isinstance(one, click.Option))
-    for section in main.SECTIONS:
+    for section in catalogue.SECTIONS:
         yield from ("", f"## {section}")
-        for name, (place, _) in main.COMMANDS.items():
+        for name, (place, _) in catalogue.COMMANDS.items():
             command = group.get_command(context, name)
             if place == section and command is not None:
                 yield from _command(command, context, name)
     yield from ("", "## Words that are no commands", "")
-    yield from _table(("word", "what to do"), ((_code(w), d) for w, d in main.INSTEAD.items()))
+    yield from _table(("word", "what to do"), ((_code(w), d) for w, d in catalogue.INSTEAD.items()))
 
 
 def _command(command: click.Command, parent: click.Context, name: str) -> Iterator[str]:
     context = click.Context(command, parent=parent, info_name=name)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    aliases = [alias for alias, of in main.ALIASES.items() if of == name]
+    aliases = [alias for alias, of in catalogue.ALIASES.items() if of == name]
     yield from ("", f"### {name}", "", f"`{usage}`", "")
     yield from _paragraphs(command.help or "")
     if aliases:

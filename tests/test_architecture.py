@@ -142,7 +142,7 @@ def _declared_commands(tree: ast.Module) -> list[tuple[str, str]]:
 
 
 def test_the_table_of_commands_and_their_files_agree() -> None:
-    from gittasks.cli.main import COMMANDS
+    from gittasks.cli.catalogue import COMMANDS
 
     assert {command_name(path) for path in commands()} == set(COMMANDS)
 
@@ -153,8 +153,8 @@ def test_a_command_asks_the_workflow() -> None:
         for path in commands()
         if not any(name.startswith("gittasks.workflow") for name in _imported(parse(path)))
     ]
-    # One speaks about the commands themselves, one about who has opened the project.
-    assert idle == ["help", "whoami"]
+    # They speak about the commands themselves, the tool, and who has opened the project.
+    assert idle == ["help", "version", "whoami"]
 
 
 def test_every_verb_of_the_workflow_is_used() -> None:

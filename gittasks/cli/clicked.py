@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gittasks.cli import frame, main
+from gittasks.cli import catalogue, frame, versions
 from gittasks.domain.errors import UsageFault
 
 if TYPE_CHECKING:
@@ -86,29 +86,29 @@ class Tasks(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Returns the names of all commands in the order of the table."""
-        return list(main.COMMANDS)
+        return list(catalogue.COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Returns a command from the file that is named like it."""
-        name = main.ALIASES.get(cmd_name, cmd_name)
-        return made(main.load(name)) if name in main.COMMANDS else None
+        name = catalogue.ALIASES.get(cmd_name, cmd_name)
+        return made(catalogue.load(name)) if name in catalogue.COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the command meant by the first word; a task's id means `show`."""
         word = args[0]
-        if main.is_task_word(word):
+        if catalogue.is_task_word(word):
             return "show", self.get_command(ctx, "show"), args
-        if word in main.INSTEAD:
-            raise UsageFault(f"There is no command {word!r}.", main.INSTEAD[word])
+        if word in catalogue.INSTEAD:
+            raise UsageFault(f"There is no command {word!r}.", catalogue.INSTEAD[word])
         command = self.get_command(ctx, word)
         if command is None:
             raise UsageFault(
                 f"There is no command {word!r}.",
-                main.suggestion(word, [*main.COMMANDS, *main.ALIASES]),
+                catalogue.suggestion(word, [*catalogue.COMMANDS, *catalogue.ALIASES]),
             )
-        return main.ALIASES.get(word, word), command, args[1:]
+        return catalogue.ALIASES.get(word, word), command, args[1:]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command named, or `status` where none is."""
@@ -118,14 +118,12 @@ class Tasks(click.Group):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Writes the overview without importing a single command."""
-        formatter.write(main.overview())
+        formatter.write(catalogue.overview())
 
 
 def _print_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from gittasks.cli.commands.version import print_versions
-
-        print_versions(context.meta[_META])
+        versions.print_versions(context.meta[_META])
         context.exit()
 
 
@@ -135,7 +133,7 @@ def group() -> Tasks:
         ["--version"], is_flag=True, expose_value=False, callback=_print_versions, hidden=True
     )
     return Tasks(
-        main.PROGRAM,
+        catalogue.PROGRAM,
         params=[version, *GLOBALS],
         callback=lambda: None,
         invoke_without_command=True,
@@ -146,7 +144,7 @@ def group() -> Tasks:
 def run(words: Sequence[str], session: frame.Session) -> int:
     """Runs one command line and returns its exit status; raises what `refusal` understands."""
     top = group()
-    context = top.context_class(top, info_name=main.PROGRAM, **_SETTINGS)
+    context = top.context_class(top, info_name=catalogue.PROGRAM, **_SETTINGS)
     context.meta[_META] = session
     try:
         with context.scope(cleanup=False):
@@ -163,7 +161,7 @@ def refusal(error: BaseException) -> UsageFault | None:
     if not isinstance(error, click.ClickException):
         return None
     context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else main.PROGRAM
+    path = context.command_path if context is not None else catalogue.PROGRAM
     if isinstance(error, click.NoSuchOption):
         nearest = " or ".join(error.possibilities or ())
         return UsageFault(
@@ -177,7 +175,7 @@ def refusal(error: BaseException) -> UsageFault | None:
 def help_of(words: Sequence[str]) -> str:
     """Returns the help of a command, or of a verb of one; without words, of all."""
     found: click.Command = group()
-    context = click.Context(found, info_name=main.PROGRAM)
+    context = click.Context(found, info_name=catalogue.PROGRAM)
     for word in words:
         if not isinstance(found, click.Group):
             break

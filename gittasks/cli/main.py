@@ -1,107 +1,21 @@
-"""The command `git tasks`: the table of commands, loaded one by one, and the entry point."""
+"""The entry point of `git tasks`: reads plain command lines itself, leaves the others to click."""
 
 from __future__ import annotations
 
 import gc
-import os
 import sys
-import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gittasks.cli import errors, frame
+from gittasks.cli import catalogue, errors, frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-PROGRAM = "git tasks"
-
-SECTIONS = ("Every day", "Plan", "Work", "Look", "Keep in order")
-
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("Every day", "Create the ledger in this repository."),
-    "new": ("Every day", "Write down a task and print its id."),
-    "list": ("Every day", "List tasks."),
-    "show": ("Every day", "Show one task."),
-    "log": ("Every day", "Show the ledger as history."),
-    "inbox": ("Every day", "List the decisions that wait for the manager."),
-    "ready": ("Every day", "List what could be taken, in dispatch order."),
-    "claim": ("Every day", "Take a task and print its id."),
-    "submit": ("Every day", "Finish the stage; for the manager: dispatch or land."),
-    "feedback": ("Every day", "Send findings back to the author."),
-    "edit": ("Plan", "Change a task."),
-    "note": ("Plan", "Add a note to a task's history."),
-    "dep": ("Plan", "Add, remove or look at dependencies."),
-    "reparent": ("Plan", "Move a task below another one."),
-    "reorder": ("Plan", "Move a task among its siblings."),
-    "hold": ("Plan", "Stop a task and ask the manager."),
-    "resume": ("Plan", "Let a held task go on."),
-    "abort": ("Plan", "Throw a task away; its history stays."),
-    "start": ("Work", "Take a task and print the folder to work in."),
-    "prime": ("Work", "Say who works here on what, and how to end."),
-    "release": ("Work", "Give a task back unfinished."),
-    "check": ("Work", "Run a task's checks."),
-    "diff": ("Work", "Show what a task changes."),
-    "worktree": ("Work", "Find, list, repair or remove the trees of tasks."),
-    "trust": ("Work", "Approve commands that came with the ledger."),
-    "status": ("Look", "Say where things stand."),
-    "whoami": ("Look", "Say who is speaking, in which role, and why."),
-    "version": ("Look", "Print the versions that matter."),
-    "help": ("Look", "Explain a command."),
-    "quickstart": ("Look", "Play a two-minute story in a throw-away repository."),
-    "config": ("Keep in order", "Read or set what all clones share."),
-    "fsck": ("Keep in order", "Verify every document and every commit of the ledger."),
-    "recover": ("Keep in order", "Finish or undo what a crash left."),
-    "gc": ("Keep in order", "Remove finished worktrees and branches."),
-}
-"""Name, section and one line for each command; its file is named like it."""
-
-ALIASES: dict[str, str] = {
-    "add": "new",
-    "create": "new",
-    "ls": "list",
-    "queue": "ready",
-    "next": "ready",
-    "reject": "feedback",
-}
-
-INSTEAD: dict[str, str] = {
-    "done": "Finish a stage with `git tasks submit`; the manager lands the task with it.",
-    "complete": "Finish a stage with `git tasks submit`; the manager lands the task with it.",
-    "finish": "Finish a stage with `git tasks submit`; the manager lands the task with it.",
-    "approve": "Approve with `git tasks submit`, in the role of the reviewer or the manager.",
-    "land": "Land a task with `git tasks submit`, as the manager.",
-    "merge": "Land a task with `git tasks submit`, as the manager.",
-    "delete": "Throw a task away with `git tasks abort`; its history stays.",
-    "remove": "Throw a task away with `git tasks abort`; its history stays.",
-    "cancel": "Throw a task away with `git tasks abort`; its history stays.",
-    "close": "Close a parent with `git tasks submit --close`, or use `git tasks abort`.",
-    "assign": "Use `git tasks edit --set assignee=NAME`; who works takes it with `claim`.",
-    "undo": "Do the opposite: `resume` after hold, `release` after claim, `feedback` after submit.",
-    "unclaim": "Give a task back with `git tasks release`.",
-    "stop": "Give a task back with `git tasks release`, or stop it with `git tasks hold`.",
-}
-"""Words that are no commands, and what does what they ask for."""
-
-_GLOBAL_HELP_COLUMN = 22
-
-
-def load(name: str) -> frame.Command | frame.Group:
-    """Returns a command from the file that is named like it."""
-    from importlib import import_module
-
-    started = time.monotonic()
-    command = import_module(f"gittasks.cli.commands.{name}").command
-    if os.environ.get("GITTASKS_TRACE", "") not in ("", "0"):
-        spent = (time.monotonic() - started) * 1000
-        os.write(2, f"trace: {spent:7.1f} ms  import {name}\n".encode())
-    assert isinstance(command, frame.Command | frame.Group)
-    return command
 
 
 def run(words: Sequence[str], session: frame.Session) -> int | None:
     """Runs one command line; what is not plain is left to click."""
     if list(words) in (["-h"], ["--help"]):
-        session.out.block(overview())
+        session.out.block(catalogue.overview())
         return 0
     said = frame.Session()
     call = plain_call(words, said)
@@ -123,12 +37,12 @@ def plain_call(
         return None
     word = words[at] if at < len(words) else "status"
     rest = words[at + 1 :]
-    if is_task_word(word):
+    if catalogue.is_task_word(word):
         word, rest = "show", words[at:]
-    name = ALIASES.get(word, word)
-    if name not in COMMANDS:
+    name = catalogue.ALIASES.get(word, word)
+    if name not in catalogue.COMMANDS:
         return None
-    command = load(name)
+    command = catalogue.load(name)
     if isinstance(command, frame.Group):
         skipped = frame.read_globals(rest, session)
         verb = (
@@ -139,59 +53,6 @@ def plain_call(
         command, rest = verb, rest[skipped + 1 :]
     values = command.read(rest, session)
     return None if values is None else (command, values)
-
-
-def is_task_word(word: str) -> bool:
-    """Tells whether a word in the place of a command spells a task: 42, #42, task/000042 or a dot."""
-    number = word.removeprefix("#").removeprefix("task/")
-    return word == "." or (number.isascii() and number.isdigit())
-
-
-def overview() -> str:
-    """Returns the text of `git tasks -h`."""
-    lines = [
-        "usage: git tasks [<options>] [<command>] [<arguments>]",
-        "",
-        "Tasks for a team of agents, kept as commits in this repository.",
-        "Without a command: where things stand. With a task's id: that task.",
-    ]
-    for section in SECTIONS:
-        lines += ["", f"{section}:"]
-        lines += [
-            f"  {name:<12}{summary}"
-            for name, (place, summary) in COMMANDS.items()
-            if place == section
-        ]
-    lines += ["", "Options, before or after the command:"]
-    for option in frame.GLOBALS:
-        names = ", ".join(option.names) + (f" {option.metavar}" if option.metavar else "")
-        lines.append(f"  {names:<{_GLOBAL_HELP_COLUMN}}{option.help}")
-    lines.append(f"  {'--version':<{_GLOBAL_HELP_COLUMN}}print the versions and stop")
-    lines += ["", "`git tasks <command> -h` explains one command.", ""]
-    return "\n".join(lines)
-
-
-def suggestion(word: str, names: Sequence[str]) -> str:
-    """Returns a hint that names the nearest word, or the way to all of them."""
-    nearest = min(names, key=lambda name: (distance(word, name), name))
-    if distance(word, nearest) <= max(1, len(word) // 3):
-        return f"Did you mean `git tasks {nearest}`?"
-    return "Run `git tasks -h` to see the commands."
-
-
-def distance(one: str, other: str) -> int:
-    """Returns how many letters have to be added, dropped, changed or swapped."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        following = [i]
-        for j, wanted in enumerate(other, 1):
-            steps = min(row[j] + 1, following[j - 1] + 1, row[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
-                steps = min(steps, before[j - 2] + 1)
-            following.append(steps)
-        before, row = row, following
-    return row[-1]
 
 
 def main() -> NoReturn:

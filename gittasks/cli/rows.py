@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from gittasks.cli.frame import Session
     from gittasks.domain.task import Task
-    from gittasks.workflow.queries import Rows
+    from gittasks.workflow.queries import Rows, Waiting
 
 _STATE_WIDTH = 14
 _NAME_WIDTH = 20
@@ -82,3 +82,33 @@ def as_lines(rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
 def ago(session: Session, text: str) -> str:
     """Returns how long ago a time of a document was."""
     return age(session.project.clock() - seconds_of(text))
+
+
+def waiting_object(row: Waiting) -> dict[str, Any]:
+    """Returns one row of the inbox as JSON has it: the task, and why and since when it waits."""
+    from gittasks.domain.redact import redact
+
+    return {
+        **as_objects((row.task,), redacted=True)[0],
+        "rank": row.rank,
+        "reason": redact(row.reason),
+        "command": row.command,
+        "blocking": row.blocking,
+        "waiting_since": row.waiting_since,
+    }
+
+
+def waiting_cells(session: Session, row: Waiting) -> tuple[str, ...]:
+    """Returns one row of the inbox as a table has it: id, state, age, command, title with the reason."""
+    from gittasks.domain.redact import redact
+    from gittasks.workflow.queries import shortened
+
+    task = row.task
+    reason = shortened(redact(row.reason))
+    return (
+        task.id,
+        task.state,
+        ago(session, row.waiting_since),
+        row.command,
+        f"{redact(task.title)} ({reason})",
+    )

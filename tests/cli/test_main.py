@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gittasks import __version__
-from gittasks.cli.main import ALIASES, COMMANDS, INSTEAD, distance, overview
+from gittasks.cli.catalogue import ALIASES, COMMANDS, INSTEAD, distance, overview
 from tests.support.cli import CHECKOUT, COMMAND, environment, tasks, tasks_inprocess
 from tests.support.git import git, make_repository
 
@@ -200,6 +200,7 @@ def test_help_and_typing_errors_load_no_command_and_no_ledger(line: list[str], h
     assert "gittasks.cli.main" in modules
     assert ours <= {
         "gittasks.cli", "gittasks.cli.main", "gittasks.cli.errors", "gittasks.cli.frame",
+        "gittasks.cli.catalogue", "gittasks.cli.versions",
         "gittasks.cli.output", "gittasks.domain", "gittasks.domain.errors",
         "gittasks.cli.clicked", "gittasks.cli.commands", "gittasks.cli.commands.help",
     }  # fmt: skip

@@ -14,7 +14,7 @@ def command(session: frame.Session, words: tuple[str, ...]) -> None:
 
         text = help_of(words)
     else:
-        from gittasks.cli.main import overview
+        from gittasks.cli.catalogue import overview
 
         text = overview()
     if not session.answer("help", {"command": " ".join(words) or None, "text": text}):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gittasks.cli import frame, rows
-from gittasks.cli.commands.inbox import cells
 from gittasks.workflow import queries
 from gittasks.workflow import status as standing
 
@@ -37,7 +36,9 @@ def command(session: frame.Session) -> None:
     out.line(f"ready    {found.ready_count}")
     out.line(f"inbox    {found.inbox_count}")
     out.table(
-        [cells(session, row) for row in found.inbox.rows], ("yellow", None, "dim"), indent="  "
+        [rows.waiting_cells(session, row) for row in found.inbox.rows],
+        ("yellow", None, "dim"),
+        indent="  ",
     )
     if found.inbox.left_out:
         out.line(f"  and {found.inbox.left_out} more in `git tasks inbox`")
