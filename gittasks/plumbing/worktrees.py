@@ -13,7 +13,6 @@ from gittasks.plumbing.errors import GitError, NotARepository
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Iterable
 
     from gittasks.plumbing.repository import Repository
 
@@ -53,16 +52,21 @@ class StatusLine(NamedTuple):
 
 
 def list(repo: Repository) -> tuple[Worktree, ...]:
-    """Returns every registered worktree, the main one first."""
+    """Returns every registered worktree, the main one first.
+
+    A repository that was copied with its git directory has registrations of the original's
+    worktrees, too; those are not told.
+    """
     if versions.supports(repo, "worktree-list-z"):
         blocks = repo.text("worktree", "list", "--porcelain", "-z").split("\0\0")
         separator = "\0"
     else:
         blocks = repo.text("worktree", "list", "--porcelain").split("\n\n")
         separator = "\n"
-    return tuple(
+    found = [
         _worktree(block.split(separator), repo.null_oid) for block in blocks if block.strip("\0\n")
-    )
+    ]
+    return tuple(one for one in found if not is_of_another(repo, one.path))
 
 
 def _worktree(lines: builtins.list[str], null_oid: str) -> Worktree:
@@ -138,9 +142,30 @@ def prune(repo: Repository) -> None:
     repo.git("worktree", "prune", "--expire=now")
 
 
-def repair(repo: Repository, paths: Iterable[str]) -> None:
-    """Connects worktrees again that were moved, or whose repository was."""
-    repo.git("worktree", "repair", "--", *paths)
+def connect(path: str, git_dir: str) -> None:
+    """Lets a worktree and its git directory name each other again after one of them was moved.
+
+    `git worktree repair` does it to all worktrees, in a copied repository also to the original's.
+    """
+    for file, text in (
+        (os.path.join(path, ".git"), f"gitdir: {git_dir}\n"),
+        (os.path.join(git_dir, "gitdir"), os.path.join(path, ".git") + "\n"),
+    ):
+        beside = f"{file}.{os.getpid()}"
+        with open(beside, "wb") as target:
+            target.write(os.fsencode(text))
+        os.rename(beside, file)
+
+
+def is_of_another(repo: Repository, path: str) -> bool:
+    """Tells whether what stands at a path is the worktree of another repository."""
+    try:
+        git_dir = git_dir_of(repo, path)
+    except (NotARepository, OSError):
+        return False
+    if git_dir == repo.common_dir or not os.path.isdir(git_dir):
+        return False
+    return os.path.dirname(git_dir) != os.path.join(repo.common_dir, "worktrees")
 
 
 def git_dir_of(repo: Repository, path: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gittasks.domain.errors import Busy, GittasksError, Refused
 from gittasks.domain.requests import Snapshot
 from gittasks.plumbing import refs, worktrees
-from gittasks.plumbing.errors import GitError, LockTimeout, NotARepository
+from gittasks.plumbing.errors import GitError, GitTimeout, LockTimeout, NotARepository
 from gittasks.plumbing.locks import FileLock
 from gittasks.workspaces import disposal, leftovers, provisions
 from gittasks.workspaces.branch import HEADS, LOCK_REASON
@@ -67,7 +67,10 @@ def ensure(
     """
     path = places.tree(task)
     with locked(places, lock_timeout):
-        made = not _is_usable(repo, path, HEADS + branch, fresh=fresh)
+        usable = _is_usable(repo, path, HEADS + branch, fresh=fresh)
+        if not usable and _reconnect(repo, path):
+            usable = _is_usable(repo, path, HEADS + branch, fresh=fresh)
+        made = not usable
         if made:
             kept = _make(repo, places, task, branch, now)
             if notes is not None:
@@ -157,10 +160,32 @@ def _make(repo: Repository, places: Places, task: str, branch: str, now: int) ->
     kept = _clear(repo, places, task, now)
     os.makedirs(places.folder(task), exist_ok=True)
     try:
-        worktrees.add(repo, path, HEADS + branch, lock_reason=LOCK_REASON + task)
+        try:
+            worktrees.add(repo, path, HEADS + branch, lock_reason=LOCK_REASON + task)
+        except GitError:
+            if not _forget_another_s(repo, HEADS + branch):
+                raise
+            worktrees.add(repo, path, HEADS + branch, lock_reason=LOCK_REASON + task)
+    except GitTimeout:
+        # What it has begun is made anew the next time.
+        raise
     except GitError as error:
         raise _not_made(repo, branch, path, error, task) from None
     return kept
+
+
+def _forget_another_s(repo: Repository, ref: str) -> bool:
+    """Drops the registration of a branch that a copy of a repository took from the original."""
+    home = os.path.join(repo.common_dir, "worktrees")
+    for name in sorted(os.listdir(home)) if os.path.isdir(home) else ():
+        folder = os.path.join(home, name)
+        registered = _text(os.path.join(folder, "gitdir"))
+        if registered and _head_of(folder) == ref:
+            path = os.path.dirname(os.path.join(folder, registered))
+            if worktrees.is_of_another(repo, path):
+                _unregister(folder)
+                return True
+    return False
 
 
 def _not_made(
@@ -183,7 +208,7 @@ def _not_made(
 def _clear(repo: Repository, places: Places, task: str, now: int) -> Kept:
     """Frees the place of a tree: what is broken goes, what is foreign stays and is refused."""
     path = places.tree(task)
-    if _git_dir(repo, path) is not None or _reconnect(repo, path):
+    if _reconnect(repo, path):
         git_dir = _git_dir(repo, path)
         kept = _saved(repo, places, task, now)
         _take_away(places, path, git_dir)
@@ -215,28 +240,52 @@ def _saved(repo: Repository, places: Places, task: str, now: int) -> Kept:
 
 
 def _reconnect(repo: Repository, path: str) -> bool:
-    """Connects a tree again whose repository was moved; tells whether it is one now."""
-    if not _names_our_worktree(repo, path):
+    """Connects a tree again that was moved with its repository, or that lost its `.git` file.
+
+    Tells whether it is a tree of this repository now.
+    """
+    if _git_dir(repo, path) is not None:
+        return True
+    git_dir = _former_git_dir(repo, path)
+    if git_dir is None or not os.path.exists(os.path.join(git_dir, "HEAD")):
         return False
-    try:
-        worktrees.repair(repo, (path,))
-    except GitError:
-        # What it belonged to is gone for good.
-        return False
+    worktrees.connect(path, git_dir)
     return _git_dir(repo, path) is not None
+
+
+def _former_git_dir(repo: Repository, path: str) -> str | None:
+    """Returns the git directory here that was a tree's before the two lost each other."""
+    if os.path.isdir(path) and not os.path.lexists(os.path.join(path, ".git")):
+        # Whatever stands there now, git takes it for the worktree; an empty folder is made anew.
+        return next(_registrations(repo, path), None) if os.listdir(path) else None
+    folder, name = _named_in(path)
+    moved = os.path.join(repo.common_dir, "worktrees", name)
+    if os.path.exists(folder) or not name or not os.path.isdir(moved):
+        return None
+    registered = _text(os.path.join(moved, "gitdir"))
+    used = registered and os.path.exists(os.path.join(moved, registered))
+    return None if used else moved
 
 
 def _names_our_worktree(repo: Repository, path: str) -> bool:
     """Tells whether a `.git` file points at a worktree of this repository, even a lost one."""
-    target = (_text(os.path.join(path, ".git")) or "").removeprefix("gitdir: ")
-    folder, name = os.path.split(os.path.join(path, target))
-    if not target or os.path.basename(folder) != "worktrees":
+    folder, name = _named_in(path)
+    if not name:
         return False
     if os.path.realpath(folder) == os.path.join(repo.common_dir, "worktrees"):
         return True
     # The repository was moved, so that what the file names is nowhere.
     moved = os.path.join(repo.common_dir, "worktrees", name)
     return not os.path.exists(folder) and os.path.isdir(moved)
+
+
+def _named_in(path: str) -> tuple[str, str]:
+    """Returns folder and name of the worktree that a `.git` file points at, else nothing twice."""
+    target = (_text(os.path.join(path, ".git")) or "").removeprefix("gitdir: ")
+    folder, name = os.path.split(os.path.join(path, target))
+    if not target or os.path.basename(folder) != "worktrees":
+        return "", ""
+    return folder, name
 
 
 def _registrations(repo: Repository, path: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases.ground import Team
-from tests.support.cli import tasks, tasks_process
+from tests.support.cli import tasks, tasks_inprocess, tasks_process
 from tests.support.git import git, make_repository
 
 
@@ -74,7 +74,7 @@ def test_the_same_agent_started_many_times_at_once_has_one_tree(team: Team) -> N
     assert len([line for line in team.subjects() if " claim " in line]) == 1
 
 
-@pytest.mark.parametrize("what", ["tree", "folder", "files", "registration"])
+@pytest.mark.parametrize("what", ["tree", "folder", "git file", "files", "registration"])
 def test_a_tree_deleted_by_hand_comes_back_with_its_commit(team: Team, what: str) -> None:
     """Guards against work that cannot go on after somebody tidied up with the file manager."""
     task, other = team.new("One"), team.new("Other")
@@ -136,8 +136,35 @@ def test_a_moved_repository_finds_its_trees_again(home: Path, moved: str) -> Non
     again = team.start(task)
     assert again == home / "new/project.tasks" / task / "tree"
     assert team.git("rev-parse", "HEAD", at=again) == commit
+    assert (again / "draft.txt").read_text(encoding="utf-8") == "not committed\n"
+    team.git("add", "-A", at=again)
+    team.git("commit", "-q", "-m", "More", at=again)
     team.agent("wim", "submit", "-m", "Done.", at=again)
     assert team.state(task) == "WORK_REVIEW"
+
+
+def test_a_copy_of_the_repository_leaves_the_trees_of_the_original_alone(
+    team: Team, home: Path
+) -> None:
+    """Guards against `cp -r`: the copy's registrations name the trees of the original."""
+    task = team.new("One")
+    tree = team.start(task)
+    commit = team.commit(tree, {"new.txt": "new\n"})
+    (tree / "draft.txt").write_text("not committed\n", encoding="utf-8")
+    shutil.copytree(team.folder, home / "copy", symlinks=True)
+    in_copy = tasks_inprocess(home / "copy", "start", task, env={"GITTASKS_AGENT": "wim"})
+    copied = Path(in_copy.out.strip())
+    assert copied == home / "copy.tasks" / task / "tree"
+    assert git(copied, "rev-parse", "HEAD") == commit
+    tasks_inprocess(home / "copy", "worktree", "repair")
+    tasks_inprocess(home / "copy", "hold", task, "-m", "Stop.")
+    tasks_inprocess(home / "copy", "abort", task)
+    tasks_inprocess(home / "copy", "gc")
+    assert (tree / "draft.txt").read_text(encoding="utf-8") == "not committed\n"
+    common = git(tree, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    assert common == str(team.folder / ".git")
+    assert git(tree, "status", "--porcelain") == "?? draft.txt"
+    assert team.state(task) == "WORK"
 
 
 def held_with_leftovers(team: Team, *args: str) -> tuple[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -215,11 +216,24 @@ def test_a_worktree_without_its_folder_is_told_as_prunable(
     assert "non-existent location" in prunable
 
 
-def test_a_moved_worktree_is_found_again_after_repair(repo: Repository, tmp_path: Path) -> None:
+def test_a_moved_worktree_is_found_again_once_connected(repo: Repository, tmp_path: Path) -> None:
     worktrees.add_detached(repo, str(tmp_path / "w"), _tip(repo), "1")
+    git_dir = worktrees.git_dir_of(repo, str(tmp_path / "w"))
     (tmp_path / "w").rename(tmp_path / "moved")
-    worktrees.repair(repo, [str(tmp_path / "moved")])
+    (tmp_path / "moved" / ".git").unlink()
+    worktrees.connect(str(tmp_path / "moved"), git_dir)
     assert worktrees.list(repo)[1].path == str(tmp_path / "moved")
+    assert git(tmp_path / "moved", "status", "--porcelain") == ""
+
+
+def test_a_copied_repository_does_not_list_the_worktrees_of_the_original(
+    repo: Repository, tmp_path: Path
+) -> None:
+    worktrees.add_detached(repo, str(tmp_path / "w"), _tip(repo), "1")
+    shutil.copytree(str(repo.worktree), tmp_path / "copy")
+    copy = Repository.open(str(tmp_path / "copy"))
+    assert [one.path for one in worktrees.list(copy)] == [str(tmp_path / "copy")]
+    assert len(worktrees.list(repo)) == 2
 
 
 def test_a_bare_repository_lists_itself_as_bare(tmp_path: Path) -> None:
