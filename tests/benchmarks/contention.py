@@ -1,0 +1,89 @@
+"""Many processes that take tasks at once: is everybody served, fairly, and at what price?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from tests.benchmarks.fixtures import Plan, task_lines
+from tests.benchmarks.table import Row, count_row
+
+NOTHING_LEFT = 10
+EACH = 6
+EACH_QUICK = 3
+ALONE = 10
+TRACE = {"GITTASKS_TRACE": "1"}
+
+
+class _Worker(threading.Thread):
+    """One agent that takes the next task again and again until none is left."""
+
+    def __init__(self, plan: Plan, repo: Path, name: str, gate: threading.Barrier) -> None:
+        super().__init__()
+        self._plan = plan
+        self._repo = repo
+        self._agent = name
+        self._gate = gate
+        self.taken: list[str] = []
+        self.seconds: list[float] = []
+        self.moves = 0
+        self.strange: list[int] = []
+
+    def run(self) -> None:
+        self._gate.wait()
+        while True:
+            line = ("claim", "--next", "--no-worktree", "--as", self._agent)
+            done = self._plan.machine.tasks(self._repo, *line, env=TRACE, expected=None)
+            self.moves += done.err.count(b" git update-ref ")
+            if done.status:
+                self.strange += [done.status] if done.status != NOTHING_LEFT else []
+                return
+            self.taken.append(done.out.decode().strip())
+            self.seconds.append(done.wall)
+
+
+def rows(plan: Plan) -> Iterator[Row]:
+    """Yields the claims of sixteen and of thirty-two processes at once."""
+    for processes in (16, 32):
+        yield from _race(plan, processes)
+
+
+def _race(plan: Plan, processes: int) -> Iterator[Row]:
+    repo = plan.fixtures.copy(plan.fixtures.empty())
+    machine = plan.machine
+    pool = processes * (EACH_QUICK if plan.is_quick else EACH)
+    lines = "\n".join(task_lines(0, pool + ALONE, 1, waiting=False))
+    machine.tasks(repo, "new", "--from-file", "-", stdin=lines.encode())
+    machine.tasks(repo, "ready")
+    machine.calibrate(repo)
+    alone = []
+    for _ in range(ALONE):
+        done = machine.tasks(repo, "claim", "--next", "--no-worktree", "--as", "single", env=TRACE)
+        alone.append(done.wall)
+    gate = threading.Barrier(processes + 1)
+    workers = [_Worker(plan, repo, f"agent-{n}", gate) for n in range(processes)]
+    for worker in workers:
+        worker.start()
+    gate.wait()
+    started = time.perf_counter()
+    for worker in workers:
+        worker.join()
+    spent = time.perf_counter() - started
+    taken = [task for worker in workers for task in worker.taken]
+    seconds = sorted(second for worker in workers for second in worker.seconds)
+    counts = [len(worker.taken) for worker in workers]
+    undecided = pool - len(set(taken)) + sum(len(worker.strange) for worker in workers)
+    moves = sum(worker.moves for worker in workers)
+    place = f"{processes} processes, {pool} tasks"
+    yield count_row("claims at once, not decided or doubled", place, undecided, 0)
+    yield count_row("claims at once, tries for each", place, moves / len(taken), 1.05)
+    fairness = sum(counts) ** 2 / (processes * sum(n * n for n in counts))
+    yield count_row("claims at once, fairness (Jain)", place, fairness, 0.9, at_least=True)
+    slowest = seconds[-1] / median(seconds)
+    yield count_row("claims at once, slowest / median", place, slowest, 3)
+    each = spent / len(taken) / median(alone)
+    yield count_row("claims at once, time for each / alone", place, each, 1.0)
+    plan.fixtures.drop(repo)

@@ -1,0 +1,175 @@
+"""Runs commands and says what they cost: CPU of the process and all it started, wall time, memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from tests.benchmarks.installation import Installation
+
+CLICK = "import click; click.group()(lambda: None).command('x')(lambda: None)"
+
+# Where a process began shows in its peak: the launcher is smaller than anything it measures.
+LAUNCHER = """
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ,
+                     file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+class Sample(NamedTuple):
+    """What one run cost, in seconds, and how it ended."""
+
+    cpu: float
+    wall: float
+    status: int
+    out: bytes
+    err: bytes
+
+
+class Units(NamedTuple):
+    """What everything is compared with, in seconds of CPU."""
+
+    p: float
+    """`python -c pass`."""
+    r: float
+    """One `git rev-parse`."""
+    c: float
+    """A bare click group."""
+
+
+class Medians(NamedTuple):
+    """The CPU of some cases in seconds, and the units of the same rounds."""
+
+    cpu: dict[str, float]
+    units: Units
+
+
+class Budget(NamedTuple):
+    """A target in interpreter starts, git processes and seconds."""
+
+    p: float = 0.0
+    r: float = 0.0
+    seconds: float = 0.0
+
+    def allowed(self, units: Units) -> float:
+        """Returns the target in seconds of CPU."""
+        return self.p * units.p + self.r * units.r + self.seconds
+
+
+class Machine:
+    """Runs the installed tool, git and python, all in one clean environment."""
+
+    def __init__(self, installation: Installation, home: Path, rounds: int) -> None:
+        """Takes what to run, an empty folder for its home, and how often to measure."""
+        self.command = installation.command
+        self.python = installation.python
+        self.rounds = rounds
+        self._calibrations: list[Units] = []
+        home.mkdir()
+        (home / "gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+        self.environment = {
+            "PATH": os.path.dirname(installation.command) + os.pathsep + os.environ["PATH"],
+            "HOME": str(home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "USER": "ada",
+        }
+
+    def run(
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        expected: int | None = 0,
+        stdin: bytes | None = None,
+    ) -> Sample:
+        """Runs a command to its end; stops the benchmark where it ends otherwise than expected."""
+        started = time.perf_counter()
+        with subprocess.Popen(
+            argv,
+            cwd=folder,
+            env={**self.environment, **(env or {})},
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            if stdin is not None:
+                assert process.stdin is not None
+                process.stdin.write(stdin)
+                process.stdin.close()
+            out = process.stdout.read()
+            err = process.stderr.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            wall = time.perf_counter() - started
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if expected is not None and process.returncode != expected:
+            raise SystemExit(
+                f"{' '.join(argv)} ended with {process.returncode}:\n{err.decode(errors='replace')}"
+            )
+        return Sample(usage.ru_utime + usage.ru_stime, wall, process.returncode, out, err)
+
+    def tasks(
+        self,
+        folder: Path,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        expected: int | None = 0,
+        stdin: bytes | None = None,
+    ) -> Sample:
+        """Runs the tool."""
+        return self.run([self.command, *words], folder, env=env, expected=expected, stdin=stdin)
+
+    def git(self, folder: Path, *words: str) -> Sample:
+        """Runs git."""
+        return self.run(["git", *words], folder)
+
+    def units(self, last: int | None = None) -> Units:
+        """Returns the medians of all rounds so far, or of the last ones."""
+        taken = self._calibrations[-last:] if last else self._calibrations
+        return Units(*(median(values) for values in zip(*taken, strict=True)))
+
+    def calibrate(self, folder: Path) -> None:
+        """Measures the units once more."""
+        self._calibrations.append(
+            Units(
+                self.run([self.python, "-c", "pass"], folder).cpu,
+                self.git(folder, "rev-parse", "--git-dir").cpu,
+                self.run([self.python, "-c", CLICK], folder).cpu,
+            )
+        )
+
+    def interleaved(
+        self, folder: Path, cases: Mapping[str, Callable[[], Sample]], rounds: int | None = None
+    ) -> Medians:
+        """Returns the median CPU of each case; every round measures the units and every case."""
+        count = rounds or self.rounds
+        found: dict[str, list[float]] = {name: [] for name in cases}
+        for _ in range(count):
+            self.calibrate(folder)
+            for name, case in cases.items():
+                found[name].append(case().cpu)
+        medians = {name: median(values) for name, values in found.items()}
+        return Medians(medians, self.units(count))
+
+    def peak(self, folder: Path, *words: str) -> int:
+        """Returns the most memory that the tool, or a process it started, has used, in bytes."""
+        done = self.run(
+            [self.python, "-S", "-E", "-c", LAUNCHER, self.python, self.command, *words], folder
+        )
+        kilobytes = int(done.out.split()[-1])
+        return kilobytes if sys.platform == "darwin" else kilobytes * 1024
