@@ -3,14 +3,6 @@
 The intent is recorded on this host before anything is made, so that whoever writes next finishes
 or undoes what a crash has left. Base and ledger move in one ref transaction, each from the value
 that was seen; the checkouts of the base, the tree and the branch follow afterwards.
-
-| a crash after                  | base   | ledger | is                               |
-|---|---|---|---|
-| the record                     | old    | open   | undone                           |
-| the merge commit, the checks   | old    | open   | undone                           |
-| one ref of the transaction     | new    | open   | completed; undone where refused  |
-| one ref of the transaction     | old    | landed | completed                        |
-| the transaction                | new    | landed | completed: checkout, tree, branch |
 """
 
 from __future__ import annotations
@@ -19,17 +11,14 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import Busy, CheckFailed, GittasksError, Refused
+from gittasks.domain.errors import Busy, CheckFailed, Refused
 from gittasks.domain.requests import Landing, Speaker, Submit
-from gittasks.ledger import recover
 from gittasks.plumbing import merging, refs
-from gittasks.plumbing.errors import GitError, LockTimeout
-from gittasks.plumbing.locks import FileLock
-from gittasks.plumbing.refs import Change
-from gittasks.workflow import check
+from gittasks.workflow import check, finish
+from gittasks.workflow.finish import recover_landings
 from gittasks.workflow.project import LOCK_TIMEOUT, Outcome
 from gittasks.workspaces import branch as branches
-from gittasks.workspaces import landing, records, worktree
+from gittasks.workspaces import landing, records
 from gittasks.workspaces.spare import Spare
 
 if TYPE_CHECKING:
@@ -38,18 +27,14 @@ if TYPE_CHECKING:
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
-    from gittasks.plumbing.repository import Repository
+    from gittasks.plumbing.refs import Change
     from gittasks.workflow.project import Project
     from gittasks.workspaces import checks
 
+__all__ = ["land", "last_refusal", "recover_landings", "require_no_landing"]
+
 ROUNDS = 3
 """How often a landing merges and checks again because the base has moved meanwhile."""
-
-BY_HAND = "by hand"
-"""The mode of a landing that found the tip in the base already."""
-
-
-_COMPLETED = "The landing of {} was completed."
 
 
 class _BaseMoved(Exception):
@@ -74,10 +59,8 @@ def land(
     attempt.require_legal()
     check.require_trusted(project, attempt.task)
     patience = project.config.get_seconds("gittasks.lockTimeout", LOCK_TIMEOUT)
-    with _lock(project, project.base, patience):
-        for left in records.landings(project.state_dir):
-            if left.base == project.base and not records.is_alive(left.process):
-                _recover(project, left)
+    with finish.lock(project, project.base, patience):
+        finish.recover_base(project, project.base)
         # Whoever was here before us may have landed it.
         project.ledger.refresh()
         attempt = _Attempt(project, project.task(task_id), speaker, remark)
@@ -104,26 +87,6 @@ def require_no_landing(project: Project, task_id: str) -> None:
             "Try again when it has landed or was refused.",
             task_id,
         )
-
-
-def recover_landings(project: Project) -> tuple[str, ...]:
-    """Finishes or undoes every landing whose process is gone; says what was done."""
-    done: list[str] = []
-    for record in records.landings(project.state_dir):
-        if records.is_alive(record.process):
-            continue
-        try:
-            with _lock(project, record.base, 0.05):
-                now = records.landing(project.state_dir, record.task)
-                if now is not None and not records.is_alive(now.process):
-                    done += _recover(project, now)
-        except Busy:
-            # Whoever lands on that base now looks after it first.
-            continue
-        except GitError as error:
-            # Other tasks can go on; the record stays.
-            done.append(f"The landing of {record.task} cannot be recovered yet: {error}")
-    return tuple(done)
 
 
 def last_refusal(project: Project, task_id: str) -> str | None:
@@ -201,7 +164,7 @@ class _Attempt:
                     continue
         finally:
             if not self.has_moved and not self._may_have_moved():
-                _forget(self.project, self.task.id)
+                finish.forget(self.project, self.task.id)
         raise Busy(
             f"The base {self.base_ref.removeprefix(branches.HEADS)} moved {ROUNDS} times "
             f"while {self.task.id} was merged and checked.",
@@ -229,7 +192,7 @@ class _Attempt:
         if by_hand is not None:
             self._require_green(base, base)
             # The base stays: there is nothing that anybody could have to undo.
-            return self._publish(self._record(base, base, BY_HAND), by_hand)
+            return self._publish(self._record(base, base, finish.BY_HAND), by_hand)
         if self.mode == "rebase":
             with Spare(self.repo, self.project.places, self.task.id, self.tip) as spare:
                 record = self._recorded(base, spare)
@@ -303,7 +266,7 @@ class _Attempt:
 
         def changes() -> Sequence[Change]:
             self._require_unmoved(record.base_old)
-            return _changes(self.repo, record, record.commit)
+            return finish.changes_of(self.repo, record, record.commit)
 
         def events(graph: Graph) -> Sequence[Event]:
             return self.events(graph, landed, record.mode)
@@ -312,7 +275,8 @@ class _Attempt:
         notes: list[str] = []
         if appended.events:
             self.has_moved = True
-            notes = _follow(self.project, record)
+            notes = finish.follow(self.project, record)
+            _drop_refusal(self.project, self.task.id)
         return self.project.outcome(self.task.id, appended, notes=notes, landed=landed)
 
     def _require_unmoved(self, base: str) -> None:
@@ -327,141 +291,6 @@ class _Attempt:
                 f"Look at it: git log {self.tip[:12]}..{self.task.branch}.",
                 self.task.id,
             )
-
-
-# After the step, and after a crash.
-
-
-def _changes(repo: Repository, record: records.LandingRecord, commit: str) -> list[Change]:
-    """Returns the moves of refs that go with the close."""
-    changes = [Change(record.base, commit, record.base_old)] if commit != record.base_old else []
-    held = landing.LANDING + record.task
-    kept = landing.LANDED + record.task
-    now = refs.read_many(repo, (held, kept))
-    if now[held] is not None:
-        changes.append(Change(held, None, now[held]))
-    if record.mode in ("rebase", "squash") and now[kept] != record.tip:
-        changes.append(Change(kept, record.tip, now[kept]))
-    return changes
-
-
-def _follow(project: Project, record: records.LandingRecord, *, again: bool = False) -> list[str]:
-    """Brings checkouts, tree and branch along after the step; says what is kept or left to do."""
-    try:
-        left = landing.bring_along(
-            project.repo, record.base, record.base_old, record.commit, unless_done=again
-        )
-    except GitError as error:
-        left = (f"The base has moved, but its checkouts could not be looked at: {error}",)
-    notes = [*left, *_tidied(project, record)]
-    if not left and again:
-        _forget(project, record.task)
-    elif not left:
-        records.drop_landing(project.state_dir, record.task)
-    return notes
-
-
-def _tidied(project: Project, record: records.LandingRecord) -> list[str]:
-    notes: list[str] = []
-    try:
-        removed = worktree.remove(project.repo, project.places, record.task, now=project.clock())
-        notes += removed.kept.sentences
-        if record.branch is not None:
-            stays = branches.delete_branch(project.repo, record.branch, record.tip)
-            notes += [stays] if stays else []
-    except (GittasksError, GitError, OSError) as error:
-        # The task has landed whatever becomes of its tree.
-        notes.append(f"{error} What is left of {record.task} goes with `git tasks gc`.")
-    for claim in records.all(project.state_dir):
-        if claim.uid == record.uid:
-            records.drop(project.state_dir, claim.claim)
-    _drop_refusal(project, record.task)
-    return notes
-
-
-def _forget(project: Project, task_id: str) -> None:
-    """Lets go of the commit and the record of a landing that is over."""
-    landing.hold_commit(project.repo, task_id, None)
-    records.drop_landing(project.state_dir, task_id)
-
-
-def _recover(project: Project, record: records.LandingRecord) -> list[str]:
-    """Finishes a landing whose process is gone if any part of the step was done, else undoes it."""
-    ledger = project.ledger
-    if not record.commit:
-        return _undone(project, record)
-    ledger.refresh()
-    graph = ledger.graph()
-    task_id = graph.with_uid(record.uid)
-    task = graph.get(task_id) if task_id else None
-    base = refs.read(project.repo, record.base)
-    is_in = base is not None and merging.is_ancestor(project.repo, record.commit, base)
-    if task is not None and task.is_landed:
-        return _completed(project, record, task, base, is_in=is_in)
-    if not is_in or record.mode == BY_HAND:
-        return _undone(project, record)
-    try:
-        _close(project, record)
-    except Refused as error:
-        return _taken_back(project, record, base, error)
-    return [_COMPLETED.format(record.task), *_follow(project, record, again=True)]
-
-
-def _completed(
-    project: Project, record: records.LandingRecord, task: Task, base: str | None, *, is_in: bool
-) -> list[str]:
-    """Brings along what the ledger says has landed."""
-    if not is_in and task.landed != record.commit:
-        # Somebody else has landed it since.
-        return _undone(project, record)
-    if not is_in and base != record.base_old:
-        records.drop_landing(project.state_dir, record.task)
-        name = record.base.removeprefix(branches.HEADS)
-        return [
-            f"The landing of {record.task} was cut short, and {name} has moved on since. "
-            f"Merge it yourself: git merge {record.commit}."
-        ]
-    if not is_in:
-        changes = _changes(project.repo, record, record.commit)
-        note = f"gittasks: {record.task} landed"
-        recover.patient_transaction(project.ledger, changes, note, ())
-    return [_COMPLETED.format(record.task), *_follow(project, record, again=True)]
-
-
-def _undone(project: Project, record: records.LandingRecord) -> list[str]:
-    worktree.drop_spare(project.repo, project.places, record.task)
-    _forget(project, record.task)
-    return [f"The landing of {record.task}, which had moved nothing, was undone."]
-
-
-def _close(project: Project, record: records.LandingRecord) -> None:
-    """Records a landing whose base has moved already."""
-    speaker = Speaker(record.actor, "manager")
-    found = Landing(record.tip, record.commit, record.mode)
-
-    def events(graph: Graph) -> Sequence[Event]:
-        task_id = graph.with_uid(record.uid) or record.task
-        request = Submit(task_id, remark=record.remark, landing=found)
-        return decide(graph, request, project.facts(speaker))
-
-    def changes() -> Sequence[Change]:
-        moved = _changes(project.repo, record, record.commit)
-        return [change for change in moved if change.name != record.base]
-
-    project.ledger.append(events, also=changes)
-
-
-def _taken_back(
-    project: Project, record: records.LandingRecord, base: str | None, error: Refused
-) -> list[str]:
-    """Takes the base back where the task may no longer land and nobody has built on it."""
-    if base == record.commit:
-        refs.compare_and_swap(
-            project.repo, record.base, record.base_old, base, f"gittasks: {record.task} not landed"
-        )
-        return [f"{error.message} {text}" for text in _undone(project, record)]
-    _forget(project, record.task)
-    return [f"{error.message} The base has its commits already: {record.commit[:12]}."]
 
 
 # The last refusal.
@@ -481,30 +310,3 @@ def _drop_refusal(project: Project, task_id: str) -> None:
 
 def _refusal_file(project: Project, task_id: str) -> str:
     return os.path.join(project.state_dir, "refused", f"{task_id}.json")
-
-
-# The lock.
-
-
-def _lock(project: Project, base: str, timeout: float) -> _BaseLock:
-    name = "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):02x}" for c in base)
-    path = os.path.join(project.state_dir, f"landing-on-{name}.flk")
-    return _BaseLock(FileLock(path, timeout, f"landing on {base.removeprefix(branches.HEADS)}"))
-
-
-class _BaseLock:
-    """One landing at a time on one base of a clone."""
-
-    def __init__(self, lock: FileLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire()
-        except LockTimeout as error:
-            raise Busy(
-                f"Another landing is under way: {error}", "Try again when it has ended."
-            ) from None
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
