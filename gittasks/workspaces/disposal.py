@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PREFIX = ".gone-"
-_SCRIPT = 'rm -rf -- "$@" &'
+_SCRIPT = '{ rm -rf -- "$@"; rmdir -- "$0" 2>/dev/null; } &'
 
 
 def remove(path: str) -> None:
@@ -33,14 +33,14 @@ def remove_later(path: str, root: str) -> None:
         # Another file system, or a mount: then somebody has to wait.
         remove(path)
         return
-    _start((gone,))
+    _start(root, (gone,))
 
 
 def sweep(root: str) -> int:
     """Removes what processes that were killed have left; returns how many folders that were."""
     left = tuple(left_in(root))
     if left:
-        _start(left)
+        _start(root, left)
     return len(left)
 
 
@@ -51,14 +51,15 @@ def left_in(root: str) -> Iterator[str]:
             yield os.path.join(root, name)
 
 
-def _start(paths: tuple[str, ...]) -> None:
+def _start(root: str, paths: tuple[str, ...]) -> None:
+    """Starts a process that removes folders, and the one they stand in if it is empty then."""
     # Whoever reads our output must not have to wait for what goes on behind it.
     nowhere: list[tuple[int, int, str, int, int]] = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
-    argv = ("/bin/sh", "-c", _SCRIPT, "sh", *paths)
+    argv = ("/bin/sh", "-c", _SCRIPT, root, *paths)
     try:
         pid = os.posix_spawn(argv[0], argv, {"PATH": os.defpath}, file_actions=nowhere)
     except OSError:

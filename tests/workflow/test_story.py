@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,16 @@ def _assert_well_ended(story: Story, base: str, before: str) -> None:
     assert git(repository, "worktree", "list").count("\n") == 0
     assert git(repository, "for-each-ref", "--format=%(refname)", "refs/heads/task") == ""
     assert [str(lock) for lock in (repository / ".git").rglob("*.lock")] == []
-    assert not Path(f"{repository}.tasks").exists()
+    assert _is_soon_gone(Path(f"{repository}.tasks"))
     assert _processes_in(repository) == []
+
+
+def _is_soon_gone(folder: Path) -> bool:
+    """Waits for large trees, which are removed behind the command's back."""
+    deadline = time.monotonic() + 30
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not folder.exists()
 
 
 def _processes_in(repository: Path) -> list[str]:
