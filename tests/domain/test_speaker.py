@@ -122,6 +122,11 @@ def test_a_claim_of_another_clone_speaks_for_the_owner_of_the_state() -> None:
     assert (found.role, found.claim) == ("planner", PRESENTED)
 
 
+@pytest.mark.parametrize("verb", FROM_RECORD)
+def test_an_agent_without_any_claim_is_nobody_whoever_owns_the_state(verb: str) -> None:
+    assert _speaker(verb, Sources(env_actor="eve"), "planner").role is None
+
+
 def test_a_claim_of_another_clone_speaks_for_nobody_where_nobody_owns_the_state() -> None:
     assert _speaker("submit", BOB._replace(claim=PRESENTED)).role is None
 

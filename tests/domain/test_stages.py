@@ -201,6 +201,27 @@ def test_a_remark_at_a_review_is_kept_in_the_event() -> None:
     assert event.text == "Fine."
 
 
+LANDING = Landing(TIP, LANDED, "merge")
+
+
+@pytest.mark.parametrize("remark", ["All there.", None])
+@pytest.mark.parametrize(
+    ("state", "request_"),
+    [
+        ("NEW", Submit("000001")),
+        ("NEW", Submit("000001", close=True)),
+        ("MANAGER_REVIEW", Submit("000001", landing=LANDING)),
+        ("HELD_WORK", Resume("000001")),
+    ],
+)
+def test_a_remark_of_the_manager_is_the_text_of_the_event(
+    state: State, request_: Submit | Resume, remark: str | None
+) -> None:
+    graph = a_graph(task_at(state), task_at("CLOSED", 2, parent="000001"))
+    (event,) = decide(graph, request_._replace(remark=remark), facts())
+    assert event.text == (remark or "")
+
+
 @pytest.mark.parametrize("option", [{"close": True}, {"enter": "WORK"}])
 def test_the_options_of_a_dispatch_are_refused_elsewhere(option: dict[str, Any]) -> None:
     task = task_at("MANAGER_REVIEW")
