@@ -92,6 +92,11 @@ class Session:
             )
         return self._project
 
+    def close(self) -> None:
+        """Ends what answered this run's questions; a later one starts it again."""
+        if self._project is not None:
+            self._project.close()
+
     @property
     def ledger(self) -> str | None:
         """Returns the ledger commit the answer is true for, None before one is known."""

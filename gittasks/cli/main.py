@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -56,15 +57,37 @@ def plain_call(
 
 
 def main() -> NoReturn:
-    """Runs the command line of this process and ends it."""
+    """Runs the command line of this process and ends it as Python ends."""
+    sys.exit(_done())
+
+
+def process() -> NoReturn:
+    """Runs the command line of this process and ends it at once; the installed command."""
+    status = _done()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        sys.exit(status)
+    # Nothing waits for the end of the interpreter, and taking it apart costs half its start.
+    os._exit(status)
+
+
+def _done() -> int:
     words = sys.argv[1:]
     session = frame.Session()
     # A process that lives for milliseconds needs no collector of rings.
     was_on = gc.isenabled()
     gc.disable()
     try:
-        status = errors.guarded(lambda: run(words, session), session, words)
+        return errors.guarded(lambda: _run_and_close(words, session), session, words)
     finally:
         if was_on:
             gc.enable()
-    sys.exit(status)
+
+
+def _run_and_close(words: Sequence[str], session: frame.Session) -> int | None:
+    try:
+        return run(words, session)
+    finally:
+        session.close()

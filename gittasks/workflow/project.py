@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gittasks.domain.errors import NoLedger, UnknownTask, UsageFault
 from gittasks.domain.ids import parse_id
 from gittasks.ledger import layout
-from gittasks.plumbing import refs
 from gittasks.plumbing.repository import Repository
 from gittasks.workspaces import records
 from gittasks.workspaces.places import Places, state_dir, worktree_root
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from gittasks.domain.task import State, Task
     from gittasks.domain.task_graph import Graph
     from gittasks.ledger.ledger import Appended, Ledger
+    from gittasks.plumbing import refs
     from gittasks.plumbing.repository import Config
 
 DEFAULT_BRANCH = "gittasks"
@@ -92,6 +92,11 @@ class Project:
         usual = f"refs/heads/{DEFAULT_BRANCH}"
         repo = Repository.open(options.path, environ, resolve=(usual,))
         return cls(repo, options, environ, clock)
+
+    def close(self) -> None:
+        """Ends the process behind the answers; the next question starts it again."""
+        if self._ledger is not None:
+            self._ledger.close()
 
     def clock(self) -> int:
         """Returns now in whole seconds since 1970."""
