@@ -277,7 +277,7 @@ def _clean(text: str) -> str:
 
 def object_id(repo: Repository, kind: str, data: bytes) -> str:
     """Returns the id an object has in this repository."""
-    hashed = _hash(repo.object_format, b"%s %d\0" % (kind.encode("ascii"), len(data)) + data)
+    hashed = digest(repo.object_format, b"%s %d\0" % (kind.encode("ascii"), len(data)) + data)
     return hashed.hex()
 
 
@@ -392,7 +392,7 @@ def pack(repo: Repository, drafts: Sequence[Draft]) -> bytes:
         parts.append(_pack_header(_PACK_TYPES[one.kind], len(one.data)))
         parts.append(zlib.compress(one.data))
     body = b"".join(parts)
-    return body + _hash(repo.object_format, body)
+    return body + digest(repo.object_format, body)
 
 
 def _pack_header(kind: int, size: int) -> bytes:
@@ -423,7 +423,8 @@ def missing(repo: Repository, oids: Iterable[str]) -> list[str]:
     return [oid for oid, answer in zip(asked, answers, strict=True) if answer.endswith(" missing")]
 
 
-def _hash(object_format: str, data: bytes) -> bytes:
+def digest(object_format: str, data: bytes) -> bytes:
+    """Returns the hash of some bytes: sha1 or sha256."""
     # The interpreter's own hashes import in no time; `hashlib` loads OpenSSL.
     try:
         if object_format == "sha256":

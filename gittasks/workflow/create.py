@@ -133,10 +133,10 @@ def _uid(mark: tuple[object, ...] | None) -> str:
     """Returns a fresh uid, or the one that belongs to a key, the same in every clone."""
     if mark is None:
         return os.urandom(16).hex()
-    import hashlib
+    from gittasks.plumbing.objects import digest
 
     text = "gittasks create " + repr(mark)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest("sha256", text.encode("utf-8", "surrogatepass")).hex()[:32]
 
 
 def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:

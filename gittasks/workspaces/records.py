@@ -9,10 +9,10 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gittasks.domain.requests import Snapshot
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from gittasks.domain.requests import Snapshot
 
 Process = tuple[int, str]
 """A process id with the start time that tells it from a later process of that number."""
@@ -73,9 +73,9 @@ def new_secret() -> tuple[str, str]:
 
 def claim_of(secret: str) -> str:
     """Returns the claim id of a secret."""
-    import hashlib
+    from gittasks.plumbing.objects import digest
 
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return digest("sha256", secret.encode("utf-8", "surrogateescape")).hex()[:32]
 
 
 def write(state_dir: str, record: ClaimRecord) -> None:
@@ -162,10 +162,10 @@ def _file_name(name: str) -> str:
 
 
 def _as_json(record: ClaimRecord | LandingRecord) -> dict[str, Any]:
-    return {
-        name: value._asdict() if isinstance(value, Snapshot) else value
-        for name, value in record._asdict().items()
-    }
+    data = record._asdict()
+    if isinstance(record, ClaimRecord) and record.snapshot is not None:
+        data["snapshot"] = record.snapshot._asdict()
+    return data
 
 
 def _claim_from(data: dict[str, Any] | None) -> ClaimRecord | None:
@@ -190,6 +190,8 @@ def _known(data: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
 def _claim(data: dict[str, Any]) -> ClaimRecord:
     seen = data.get("snapshot")
     if seen is not None:
+        from gittasks.domain.requests import Snapshot  # a read meets no record
+
         data["snapshot"] = Snapshot(
             seen["branch"], seen["head"], seen["tip"], tuple(seen["status"])
         )

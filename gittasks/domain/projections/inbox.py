@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import dependencies, machine
-from gittasks.domain.decide import is_expired
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -49,6 +48,8 @@ def inbox(
 
 def rank_of(graph: Graph, task: Task, now: int, *, waits_for_trust: bool = False) -> int:
     """Returns the inbox rank of a task, 0 when nothing about it waits for the manager."""
+    from gittasks.domain.decide import is_expired  # whoever only explains a row needs no rules
+
     ranks = [machine.inbox_rank(task)]
     if task.state == "BLOCKED" and dependencies.aborted_dependencies(graph, task.depends_on):
         ranks.append(machine.INBOX_ABORTED_DEPENDENCY)
