@@ -436,6 +436,17 @@ def test_a_landing_that_died_at_its_beginning_is_undone_with_its_spare_tree(scen
     assert str(spare) not in scene.git("worktree", "list")
 
 
+@pytest.mark.parametrize("mode", ["by hand", "rebase"])
+def test_a_landing_that_leaves_the_base_where_it_is_is_never_completed_unchecked(
+    scene: Scene, mode: str
+) -> None:
+    old, _ = prepared(scene)
+    scene.git("update-ref", f"refs/gittasks/landing/{TASK}", old)
+    write_record(scene, 0, old, mode=mode)
+    note(scene)
+    assert unchanged(scene, old)
+
+
 def test_a_landing_of_which_only_the_base_moved_is_completed(scene: Scene) -> None:
     old, new = prepared(scene)
     write_record(scene, 0, new)
