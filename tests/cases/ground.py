@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,15 @@ from tests.support.git import git, make_repository
 class Team:
     """Speaks to the command as one person or agent after the other, in one repository."""
 
-    def __init__(self, folder: Path, *, files: Mapping[str, str] | None = None) -> None:
-        """Makes a repository with one commit, an identity and a ledger."""
-        self.folder = make_repository(folder, files=files)
+    def __init__(
+        self, folder: Path, *, files: Mapping[str, str] | None = None, like: Path | None = None
+    ) -> None:
+        """Makes a repository with one commit, an identity and a ledger, or copies such a one."""
+        self.folder = folder
+        if like is not None:
+            shutil.copytree(like, folder, symlinks=True)
+            return
+        make_repository(folder, files=files)
         git(self.folder, "config", "user.name", "Mia Manager")
         git(self.folder, "config", "user.email", "mia@example.org")
         self.manager("init")

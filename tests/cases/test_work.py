@@ -1,0 +1,215 @@
+"""Submits with nothing in them, and checks that do not end."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cases.ground import Team, error_of
+
+
+def nothing(team: Team, tree: Path) -> None:
+    """Leaves the tree as it was handed out."""
+
+
+def an_empty_commit(team: Team, tree: Path) -> None:
+    team.git("commit", "-q", "--allow-empty", "-m", "Nothing", at=tree)
+
+
+def a_reverted_commit(team: Team, tree: Path) -> None:
+    team.commit(tree, {"new.txt": "new\n"})
+    team.git("revert", "--no-edit", "HEAD", at=tree)
+
+
+def what_the_base_has(team: Team, tree: Path) -> None:
+    team.commit(team.folder, {"base.txt": "base\n"})
+    team.git("merge", "-q", "master", at=tree)
+
+
+def a_merge_without_work(team: Team, tree: Path) -> None:
+    team.commit(team.folder, {"base.txt": "base\n"})
+    team.git("merge", "-q", "--no-ff", "-m", "Merge", "master", at=tree)
+
+
+def only_staged(team: Team, tree: Path) -> None:
+    (tree / "new.txt").write_text("new\n", encoding="utf-8")
+    team.git("add", "new.txt", at=tree)
+
+
+def only_stashed(team: Team, tree: Path) -> None:
+    only_staged(team, tree)
+    team.git("stash", "-q", at=tree)
+
+
+def on_another_branch(team: Team, tree: Path) -> None:
+    team.git("switch", "-q", "-c", "mine", at=tree)
+    team.commit(tree, {"new.txt": "new\n"})
+
+
+NOTHING_DONE = [
+    nothing, an_empty_commit, a_reverted_commit, what_the_base_has, a_merge_without_work,
+    only_staged, only_stashed, on_another_branch,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("done", NOTHING_DONE, ids=lambda one: one.__name__)
+def test_a_submit_without_a_change_is_refused(team: Team, done: object) -> None:
+    """Guards against agents that say they are done and have done nothing."""
+    task = team.new("One")
+    tree = team.start(task)
+    assert callable(done)
+    done(team, tree)
+    before = team.tip()
+    refused = team.agent("wim", "submit", "-m", "Done.", "--json", at=tree, check=5)
+    assert error_of(refused)["task"] == task
+    shown = team.show(task)
+    assert (shown["state"], shown["claimed_by"], team.tip()) == ("WORK", "wim", before)
+
+
+@pytest.mark.parametrize("status", ["untracked", "modified", "staged", "deleted", "hidden"])
+def test_a_submit_names_what_is_not_committed(team: Team, status: str) -> None:
+    """Guards against half of the work staying behind in the tree."""
+    task = team.new("One")
+    tree = team.start(task)
+    team.commit(tree, {"done.txt": "done\n", "b.txt": "b\n"})
+    name = "b.txt" if status == "deleted" else "app.txt"
+    if status in ("untracked", "hidden"):
+        name = "new.txt"
+        if status == "hidden":
+            team.git("config", "status.showUntrackedFiles", "no")
+    if status == "deleted":
+        (tree / name).unlink()
+    else:
+        (tree / name).write_text("changed\n", encoding="utf-8")
+    if status == "staged":
+        team.git("add", name, at=tree)
+    refused = team.agent("wim", "submit", "-m", "Done.", at=tree, check=5)
+    assert name in refused.err
+    assert team.state(task) == "WORK"
+
+
+@pytest.mark.parametrize("how", ["amend", "rebase", "reset"])
+def test_a_rework_may_not_rewrite_what_was_handed_out(team: Team, how: str) -> None:
+    """Guards against a reviewed history that is replaced by another one."""
+    task = team.new("One")
+    team.work(task, {"new.txt": "new\n"})
+    team.reject(task, "Do it again.")
+    tree = team.start(task)
+    match how:
+        case "amend":
+            team.git("commit", "-q", "--amend", "-m", "Other", at=tree)
+        case "rebase":
+            team.commit(team.folder, {"base.txt": "base\n"})
+            team.git("rebase", "-q", "master", at=tree)
+        case _:
+            team.git("reset", "-q", "--hard", "master", at=tree)
+    team.commit(tree, {"more.txt": "more\n"})
+    refused = team.agent("wim", "submit", "-m", "Again.", at=tree, check=5)
+    assert "rewritten" in refused.err
+    assert team.state(task) == "WORK"
+
+
+def test_a_rework_without_a_new_commit_says_why(team: Team) -> None:
+    """Guards against the same work coming back to the reviewer unread."""
+    task = team.new("One")
+    team.work(task, {"new.txt": "new\n"})
+    team.reject(task, "Do it again.")
+    tree = team.start(task)
+    refused = team.agent("wim", "submit", "-m", "It is right.", at=tree, check=5)
+    assert "--no-change" in refused.err
+    team.agent("wim", "submit", "--no-change", "-m", "It is right as it is.", at=tree)
+    assert team.state(task) == "WORK_REVIEW"
+
+
+def test_commits_of_an_agent_that_died_count_for_the_next(team: Team) -> None:
+    """Guards against finished work that nobody can submit because its author is gone."""
+    task = team.new("One")
+    tree = team.start(task)
+    team.commit(tree, {"new.txt": "new\n"})
+    team.manager("release", task, "--force")
+    assert team.start(task, "wanda") == tree
+    team.agent("wanda", "submit", "-m", "Found it finished.", at=tree)
+    assert team.state(task) == "WORK_REVIEW"
+
+
+def processes(word: str) -> str:
+    return subprocess.run(["pgrep", "-f", word], capture_output=True, text=True, check=False).stdout
+
+
+def endless(kind: str, number: str) -> str:
+    """Returns a check that never ends, in one of the ways that are hard to stop."""
+    return {
+        "plain": f"sleep {number}",
+        "deaf": f"trap '' TERM INT HUP; sleep {number}; sleep {number}",
+        "children": f"sleep {number} & sleep {number} & wait",
+        "own session": f"setsid sleep {number}",
+        "in the background": f"(setsid sleep {number} >/dev/null 2>&1 &) ; sleep {number}",
+        "loud": f"sleep {number} & yes",
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        ("plain", "601.5"), ("deaf", "602.5"), ("children", "603.5"), ("own session", "604.5"),
+        ("in the background", "605.5"), ("loud", "606.5"),
+    ],
+)  # fmt: skip
+def test_a_check_that_never_ends_is_a_failure_and_leaves_nothing(
+    team: Team, kind: str, number: str
+) -> None:
+    """Guards against a hung check that holds the task, and against processes that stay for ever."""
+    team.git("config", "gittasks.checkTimeout", "1s")
+    task = team.new("One", "--check", endless(kind, number), "--check", "true")
+    tree = team.start(task)
+    team.commit(tree, {"new.txt": "new\n"})
+    began = time.monotonic()
+    refused = team.agent("wim", "submit", "-m", "Done.", "--json", at=tree, check=7)
+    assert time.monotonic() - began < 15
+    message = error_of(refused)["message"]
+    assert "timed out after" in message or (kind == "loud" and "256 MiB" in message)
+    assert "true" in message
+    shown = team.show(task)
+    assert shown["state"] == "WORK"
+    assert f"sleep {number}" in shown["findings"]["items"][0]
+    assert processes(f"sleep {number}") == ""
+
+
+def test_a_check_that_prints_without_end_fills_no_memory_and_no_ledger(team: Team) -> None:
+    """Guards against a check whose output is kept whole, or written into the history."""
+    task = team.new("One", "--check", "head -c 30000000 /dev/zero | tr '\\0' x; exit 1")
+    tree = team.start(task)
+    team.commit(tree, {"new.txt": "new\n"})
+    refused = team.agent("wim", "submit", "-m", "Done.", at=tree, check=7)
+    assert len(refused.err) < 100_000
+    size = int(team.git("cat-file", "-s", "refs/heads/gittasks"))
+    assert size < 10_000
+    assert len(team.document(task)) < 10_000
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["touch stray.txt", "echo changed > app.txt", "git commit -q --allow-empty -m x || true"],
+)
+def test_a_check_that_writes_into_the_tree_does_not_change_what_is_reviewed(
+    team: Team, command: str
+) -> None:
+    """Guards against build output, or a commit by a check, that becomes part of the work."""
+    task = team.new("One", "--check", command)
+    tree = team.start(task)
+    tip = team.commit(tree, {"new.txt": "new\n"})
+    team.agent("wim", "submit", "-m", "Done.", at=tree, check=None)
+    assert team.git("rev-parse", f"task/{task}") in (tip, team.git("rev-parse", "HEAD", at=tree))
+    shown = team.show(task)
+    assert shown["submitted_tip"] == tip
+    assert shown["checked_tip"] in (tip, None)
+
+
+def test_a_check_can_start_the_tool_itself(team: Team) -> None:
+    """Guards against a check that runs git tasks and waits for a lock its own submit holds."""
+    task = team.new("One", "--check", "git tasks list >/dev/null 2>&1 || git status >/dev/null")
+    team.work(task, {"new.txt": "new\n"})
+    assert team.state(task) == "WORK_REVIEW"
