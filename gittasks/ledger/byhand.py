@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gittasks.domain import machine
+from gittasks.domain.errors import GittasksError
 from gittasks.domain.events import Edited, Event, ExternallyChanged
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
@@ -103,8 +104,9 @@ def _adopt_one(
     if objection is not None:
         return objection + "."
     change = ExternallyChanged(set_, unset, body=is_other_body)
-    builder.append(event._replace(role="tool", change=change, text=f"Committed as {tip.oid}."))
-    return None
+    return _append(
+        builder, event._replace(role="tool", change=change, text=f"Committed as {tip.oid}.")
+    )
 
 
 def _adopt_new(
@@ -130,7 +132,8 @@ def _adopt_new(
         return unknown + "."
     blank = Task(task.id, task.uid, "")
     set_, _ = _differences(blank, task, _OF_A_NEW_TASK)
-    builder.append(
+    return _append(
+        builder,
         Event(
             event_id="",
             at=tip.author_time,
@@ -144,8 +147,18 @@ def _adopt_new(
             target="NEW",
             text=f"Committed as {tip.oid}.",
             body=body,
-        )
+        ),
     )
+
+
+def _append(builder: Builder, event: Event) -> str | None:
+    """Adds an event unless it is larger than an event may be; returns why it is not added."""
+    files = dict(builder.files)
+    try:
+        builder.append(event)
+    except GittasksError as error:
+        builder.files = files
+        return error.message
     return None
 
 
