@@ -13,7 +13,7 @@ from gittasks.domain.machine import INBOX_ABORTED_DEPENDENCY
 from gittasks.domain.task import STATES
 from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path, task_path
 from gittasks.ledger.snapshot import COLUMNS
-from gittasks.ledger.waiting import Web, reach, sources_of, waiting_on
+from gittasks.ledger.waiting import Node, Web, reach, sources_of, waiting_on
 from gittasks.plumbing.objects import FILE
 
 if TYPE_CHECKING:
@@ -117,18 +117,37 @@ class Update:
             self._add_unchanged(task, candidates[task], changes)
         before = Web(self._db)
         old = {task: before.get(task) for task in candidates}
-        for rows in _in_chunks(candidates.items()):
-            for chosen, task in self._chosen(dict(rows)):
-                if chosen is None:
-                    self._drop(task)
-                else:
-                    self._put(*chosen)
+        chosen = self._chosen_of_all(candidates)
+        moved = [
+            (old[task], new) for task in candidates if old[task] != (new := _node(chosen[task]))
+        ]
+        ends = before.ends(moved)
+        for task in candidates:
+            found = chosen[task]
+            if found is None:
+                self._drop(task)
+            else:
+                self._put(*found)
         after = Web(self._db)
-        new = {task: after.get(task) for task in candidates}
-        moved = [(old[task], new[task]) for task in candidates if old[task] != new[task]]
         # A row written anew has lost what only its neighbours know.
         self._set_open_dependencies(after, {*candidates, *waiting_on(after, moved)})
-        self._set_blocking(after, after.above(sources_of(after, moved)))
+        steps = None if ends is None else after.steps(moved, ends)
+        if steps is None:
+            self._set_blocking(after, after.above(sources_of(after, moved)))
+        else:
+            self._db.executemany(
+                "UPDATE tasks SET blocking = blocking + ? WHERE id = ?",
+                [(step, task) for task, step in steps.items() if step],
+            )
+
+    def _chosen_of_all(
+        self, candidates: Mapping[str, dict[str, str]]
+    ) -> dict[str, tuple[Task, str] | None]:
+        return {
+            task: found
+            for part in _in_chunks(candidates.items())
+            for found, task in self._chosen(dict(part))
+        }
 
     def _sorted_out(
         self, changes: Mapping[str, tuple[str, str] | None]
@@ -298,6 +317,14 @@ class Update:
                 self._db.execute(
                     f"CREATE TRIGGER {name}_{kind} AFTER {event} ON tasks BEGIN {steps} END"
                 )
+
+
+def _node(chosen: tuple[Task, str] | None) -> Node | None:
+    if chosen is None:
+        return None
+    task = chosen[0]
+    needs = tuple(sorted(set(task.depends_on)))
+    return Node(task.id, task.is_open, task.is_landed, task.outcome, task.supersedes, needs)
 
 
 def _utf8(path: str) -> str:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from sqlite3 import Connection
+
+    # What tasks were and what they are; None where there was or is none.
+    Moved = Sequence[tuple["Node | None", "Node | None"]]
 
 __all__ = ["Node", "Web", "reach", "sources_of", "waiting_on"]
 
@@ -117,17 +120,63 @@ class Web:
             found.add(task)
             node = self.get(task)
             if node is not None and node.is_open and node.depends_on:
-                queue.extend(self.with_heirs(node.depends_on))
+                queue.extend(self._needed(node.depends_on))
+        return found
+
+    def _needed(self, dependencies: Iterable[str]) -> Iterator[str]:
+        """Yields the dependencies, and who takes the place of those that were aborted."""
+        queue = list(dependencies)
+        seen: set[str] = set()
+        while queue:
+            task = queue.pop()
+            if task in seen:
+                continue
+            seen.add(task)
+            yield task
+            node = self.get(task)
+            if node is not None and node.outcome == "aborted":
+                queue.extend(self.superseders(task))
+
+    def ends(self, moved: Moved) -> dict[str, set[str]] | None:
+        """Returns for each task on which nobody waits whom it waits on itself, before it moves.
+
+        None where somebody waits on one of them: then others have to be counted anew.
+        """
+        return self._ends((old or new, old) for old, new in moved)
+
+    def steps(self, moved: Moved, before: Mapping[str, set[str]]) -> dict[str, int] | None:
+        """Returns by how much the counts of others change, given `ends` from before the move.
+
+        A task on which nobody waits counts once for each that it waits on, and no more.
+        """
+        after = self._ends((new or old, new) for old, new in moved)
+        if after is None:
+            return None
+        steps: dict[str, int] = {}
+        for task, above in after.items():
+            for other in above ^ before[task]:
+                steps[other] = steps.get(other, 0) + (1 if other in above else -1)
+        return steps
+
+    def _ends(self, tasks: Iterable[tuple[Node | None, Node | None]]) -> dict[str, set[str]] | None:
+        found: dict[str, set[str]] = {}
+        for node, now in tasks:
+            assert node is not None
+            if node.supersedes or self.dependents(node.id) or self.superseders(node.id):
+                return None
+            found[node.id] = self.above((node.id,)) - {node.id} if now is not None else set()
         return found
 
 
-def waiting_on(web: Web, moved: Iterable[tuple[Node | None, Node | None]]) -> set[str]:
+def waiting_on(web: Web, moved: Moved) -> set[str]:
     """Returns the tasks whose dependencies may be satisfied or lost by what moved."""
     concerned: set[str] = set()
     queue: list[str] = []
     for old, new in moved:
         node = new or old
         assert node is not None
+        if old is not None and new is not None and _inherits(old) == _inherits(new):
+            continue
         queue += [node.id, *(n.supersedes for n in (old, new) if n is not None and n.supersedes)]
     while queue:
         task = queue.pop()
@@ -140,7 +189,7 @@ def waiting_on(web: Web, moved: Iterable[tuple[Node | None, Node | None]]) -> se
     return {dependent for task in concerned for dependent in web.dependents(task)}
 
 
-def sources_of(web: Web, moved: Iterable[tuple[Node | None, Node | None]]) -> set[str]:
+def sources_of(web: Web, moved: Moved) -> set[str]:
     """Returns the tasks on which others begin or cease to wait directly."""
     found: set[str] = set()
     for old, new in moved:
@@ -153,9 +202,9 @@ def sources_of(web: Web, moved: Iterable[tuple[Node | None, Node | None]]) -> se
     return found
 
 
-def _inherits(node: Node) -> tuple[str | None, bool]:
+def _inherits(node: Node) -> tuple[str | None, str | None]:
     """Returns what decides for whom this task stands, and who may stand for it."""
-    return node.supersedes, node.outcome == "aborted"
+    return node.supersedes, node.outcome
 
 
 def reach(sources: Iterable[str], waiters: Callable[[str], Sequence[str]]) -> dict[str, int]:

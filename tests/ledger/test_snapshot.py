@@ -86,7 +86,7 @@ def a_shape(number: int, count: int) -> st.SearchStrategy[Task | None]:
         fields: dict[str, Any] = {
             "state": state,
             "depends_on": tuple(sorted(draw(st.sets(others, max_size=3)))),
-            "supersedes": draw(st.none() | others),
+            "supersedes": draw(others) if draw(st.integers(0, 3)) == 0 else None,
             "parent": draw(st.none() | others),
             "priority": draw(st.integers(0, 4)),
             "entered_at": draw(st.sampled_from([TIME, "2027-01-01T00:00:00Z"])),
@@ -125,7 +125,7 @@ def steps(draw: st.DrawFn) -> list[dict[str, Task]]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps())
 def test_every_refresh_gives_what_the_rules_say(
