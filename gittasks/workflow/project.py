@@ -296,7 +296,7 @@ class Project:
     def recover(self) -> None:
         """Finishes or undoes what a crash left of a landing; costs nothing where none did."""
         if not _is_empty(os.path.join(self.state_dir, "landing")):
-            from gittasks.workflow.land import recover_landings  # rarely needed
+            from gittasks.workflow.finish import recover_landings  # rarely needed
 
             recover_landings(self)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def recover(project: Project) -> tuple[str, ...]:
     """Brings everything of this clone into order; returns what was done, in sentences."""
     from gittasks.ledger import recover as ledger
-    from gittasks.workflow.land import recover_landings
+    from gittasks.workflow.finish import recover_landings
 
     done = list(ledger.recover(project.ledger))
     project.ledger.refresh()
