@@ -233,12 +233,15 @@ def bring_along(
         if unless_done and not _is_behind(repo, tree.path, old, new):
             continue
         try:
-            merging.read_tree_update(repo, tree.path, old, new, dry_run=False)
+            if unless_done:
+                merging.resume_read_tree(repo, tree.path, old, new)
+            else:
+                merging.read_tree_update(repo, tree.path, old, new, dry_run=False)
         except GitError as error:
             notes.append(
                 f"The base has moved, but the checkout {tree.path} could not follow: "
-                f"{_words(error)} Clear the way and run: "
-                f"git -C {tree.path} read-tree -m -u {old} {new}"
+                f"{_words(error)} Clear the way and run `git tasks recover`, "
+                f"or: git -C {tree.path} read-tree -m -u {old} {new}"
             )
     return tuple(notes)
 
