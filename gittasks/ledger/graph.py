@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gittasks.domain.errors import Corrupt, UnknownTask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gittasks.domain.task import Task
     from gittasks.ledger.snapshot import Snapshot
@@ -23,11 +23,13 @@ class LedgerGraph:
     says what is wrong with it.
     """
 
-    def __init__(self, snapshot: Snapshot, reader: Reader) -> None:
+    def __init__(self, snapshot: Snapshot, reader: Callable[[], Reader]) -> None:
         """Looks at the commit that the snapshot is true for now."""
         self._snapshot = snapshot
         self._reader = reader
         self._tasks: dict[str, Task | None] = {}
+        self._uids: dict[str, str | None] = {}
+        self._last: int | None = None
         self.tip = snapshot.tip
 
     def get(self, task: str) -> Task | None:
@@ -62,7 +64,7 @@ class LedgerGraph:
         blob = self._snapshot.blob(task)
         if blob is None:
             raise KeyError(task)
-        return self._reader.blob(blob)
+        return self._reader().blob(blob)
 
     def revision(self, task: str) -> str | None:
         """Returns the blob id of the task's document."""
@@ -70,7 +72,9 @@ class LedgerGraph:
 
     def with_uid(self, uid: str) -> str | None:
         """Returns the id of the task with this uid."""
-        return self._snapshot.with_uid(uid)
+        if uid not in self._uids:
+            self._uids[uid] = self._snapshot.with_uid(uid)
+        return self._uids[uid]
 
     def dependents(self, task: str) -> Sequence[str]:
         """Returns the ids of tasks, open or closed, that name the task in `depends_on`."""
@@ -86,4 +90,6 @@ class LedgerGraph:
 
     def last_id(self) -> int:
         """Returns the highest number in use, 0 when there is no task."""
-        return self._snapshot.last_id()
+        if self._last is None:
+            self._last = self._snapshot.last_id()
+        return self._last

@@ -8,7 +8,7 @@ from gittasks.domain.errors import Corrupt, GittasksError, NoLedger
 from gittasks.ledger import layout
 from gittasks.ledger.graph import LedgerGraph
 from gittasks.ledger.snapshot import Snapshot
-from gittasks.plumbing import objects, refs
+from gittasks.plumbing import refs
 from gittasks.plumbing.errors import ObjectMissing
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gittasks.ledger.history import Recorded
     from gittasks.ledger.snapshot import Problem, ReadyRow
     from gittasks.ledger.writing import WriteLock
+    from gittasks.plumbing.objects import Reader
     from gittasks.plumbing.repository import Repository
 
 __all__ = ["Appended", "Ledger", "LedgerGraph"]
@@ -57,11 +58,11 @@ class Ledger:
         self.state_dir = state_dir
         self.clock = clock
         self.identity = identity
-        self.reader = objects.Reader(repo)
+        self._reader: Reader | None = None
         self._host = host
         self._sign = sign
         self._lock_timeout = lock_timeout
-        self._snapshot = Snapshot(state_dir, self.reader)
+        self._snapshot = Snapshot(state_dir, lambda: self.reader)
         self._tip: str | None = None
         self._is_resolved = False
         self._project: tuple[str, Project] | None = None
@@ -94,8 +95,18 @@ class Ledger:
 
     def close(self) -> None:
         """Lets go of the process and the file behind the answers."""
-        self.reader.close()
+        if self._reader is not None:
+            self._reader.close()
         self._snapshot.close()
+
+    @property
+    def reader(self) -> Reader:
+        """Returns the one reader of git's objects; most answers need none."""
+        if self._reader is None:
+            from gittasks.plumbing.objects import Reader
+
+            self._reader = Reader(self.repo)
+        return self._reader
 
     @property
     def snapshot(self) -> Snapshot:
@@ -115,7 +126,7 @@ class Ledger:
 
     def graph(self) -> LedgerGraph:
         """Returns the tasks at the tip."""
-        return LedgerGraph(self.snapshot, self.reader)
+        return LedgerGraph(self.snapshot, lambda: self.reader)
 
     def ready(
         self,

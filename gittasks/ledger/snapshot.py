@@ -18,7 +18,7 @@ except ImportError:  # pragma: no cover
     import sqlite3  # type: ignore[no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from sqlite3 import Connection
 
     from gittasks.domain.task import Task
@@ -107,8 +107,8 @@ class Snapshot:
 
     __slots__ = ("_db", "_folder", "_in_memory", "_path", "_reader", "tip")
 
-    def __init__(self, folder: str, reader: Reader) -> None:
-        """Keeps the file in a folder, which need not exist; reads what it lacks through git."""
+    def __init__(self, folder: str, reader: Callable[[], Reader]) -> None:
+        """Keeps the file in a folder, which need not exist; asks for a reader when it lacks one."""
         self._folder = folder
         self._path = os.path.join(folder, "cache.db")
         self._reader = reader
@@ -175,7 +175,7 @@ class Snapshot:
                     files = {
                         path: None if oid is None else (FILE, oid) for path, oid in changes.items()
                     }
-                    rows.Update(db, self._reader, known).apply(files)
+                    rows.Update(db, self._reader(), known).apply(files)
                     db.execute("UPDATE meta SET tip = ?, tree = ?", (tip, tree))
                 db.execute("COMMIT")
             except BaseException:
@@ -467,11 +467,11 @@ class Snapshot:
             tip, before = _meta(db)
             if tip != self.tip:
                 try:
-                    changes = dict(changed_paths(self._reader, before, tree))
+                    changes = dict(changed_paths(self._reader(), before, tree))
                 except ObjectMissing as error:
                     # The commit that the file is true for is gone: it has to be built anew.
                     raise sqlite3.DatabaseError(str(error)) from None
-                rows.Update(db, self._reader).apply(changes)
+                rows.Update(db, self._reader()).apply(changes)
                 db.execute("UPDATE meta SET tip = ?, tree = ?", (self.tip, tree))
             db.execute("COMMIT")
         except BaseException:
@@ -479,8 +479,8 @@ class Snapshot:
             raise
 
     def _tree(self) -> str:
-        tree = self._reader.commit(self.tip).tree
-        names = {entry.name for entry in self._reader.tree(tree)}
+        tree = self._reader().commit(self.tip).tree
+        names = {entry.name for entry in self._reader().tree(tree)}
         if names and "project.yaml" not in names:
             from gittasks.domain.errors import Corrupt
 
@@ -530,8 +530,8 @@ class Snapshot:
         gc.disable()
         try:
             db.execute("BEGIN")
-            update = rows.Update(db, self._reader)
-            update.fill(changed_paths(self._reader, None, tree))
+            update = rows.Update(db, self._reader())
+            update.fill(changed_paths(self._reader(), None, tree))
             db.execute("INSERT INTO meta VALUES (?, ?, ?)", (VERSION, self.tip, tree))
             db.execute("COMMIT")
         finally:

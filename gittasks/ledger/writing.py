@@ -125,7 +125,7 @@ def _append(ledger: Ledger, decide: Decide, also: Also) -> Appended:
     before = ledger.tip
     assert above is not None
     snapshot = ledger.snapshot
-    graph = LedgerGraph(snapshot, ledger.reader)
+    graph = LedgerGraph(snapshot, lambda: ledger.reader)
     events = _decided(decide, graph)
     if not events:
         return Appended((), (), before, before)

@@ -42,7 +42,7 @@ def reader(repo: Repository) -> Iterator[Reader]:
 
 
 def snapshot_of(repo: Repository, reader: Reader) -> Snapshot:
-    return Snapshot(os.path.join(repo.common_dir, "gittasks"), reader)
+    return Snapshot(os.path.join(repo.common_dir, "gittasks"), lambda: reader)
 
 
 def assert_equals_rules(snapshot: Snapshot, tasks: dict[str, Task], now: int = NOW) -> None:
