@@ -139,10 +139,14 @@ class Overlay:
         self.below = below
         self.tasks: dict[str, Task] = {}
         self.bodies: dict[str, bytes] = {}
+        self._uids: dict[str, str] = {}
+        self._last = 0
 
     def put(self, task: Task, body: bytes | None) -> None:
         """Replaces or adds one task; a body of None stays as it is."""
         self.tasks[task.id] = task
+        self._uids.setdefault(task.uid, task.id)
+        self._last = max(self._last, int(task.id))
         if body is not None:
             self.bodies[task.id] = body
 
@@ -160,8 +164,7 @@ class Overlay:
 
     def with_uid(self, uid: str) -> str | None:
         """Returns the id of the task with this uid."""
-        own = next((task.id for task in self.tasks.values() if task.uid == uid), None)
-        return own or self.below.with_uid(uid)
+        return self._uids.get(uid) or self.below.with_uid(uid)
 
     def dependents(self, task: str) -> Sequence[str]:
         """Returns the ids of tasks, open or closed, that name the task in `depends_on`."""
@@ -180,7 +183,7 @@ class Overlay:
 
     def last_id(self) -> int:
         """Returns the highest number in use, 0 when there is no task."""
-        return max([self.below.last_id(), *(int(task) for task in self.tasks)])
+        return max(self.below.last_id(), self._last)
 
     def _merged(self, below: Sequence[str], own: Iterable[str]) -> Sequence[str]:
         return sorted({*(task for task in below if task not in self.tasks), *own})

@@ -50,6 +50,7 @@ class Builder:
         self._parent_time = above.committer_time
         self._written = 0
         self._blobs: dict[str, str] = {}
+        self._rows: dict[str, objects.Rows] = {}
         self.tree = above.tree
         self.events: list[Event] = []
         self.commits: list[str] = []
@@ -120,7 +121,7 @@ class Builder:
             new.append(objects.draft(self._repo, "blob", data))
             blobs[path] = new[-1].oid
         rows = {path: None if oid is None else (objects.FILE, oid) for path, oid in blobs.items()}
-        tree, _ = objects.graft(self._reader, self._repo, self.tree, rows, self.drafts)
+        tree, _ = objects.graft(self._reader, self._repo, self.tree, rows, self.drafts, self._rows)
         if tree == self.tree:
             return tree, None
         for one in new:

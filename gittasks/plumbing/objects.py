@@ -7,7 +7,9 @@ any of them is written; then all go to git as one pack.
 from __future__ import annotations
 
 import os
+import sys
 import time
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gittasks.plumbing.errors import GitError, ObjectMissing
@@ -199,12 +201,65 @@ def parse_tree(data: bytes, oid_bytes: int) -> tuple[Entry, ...]:
 
 
 def tree_bytes(entries: Iterable[Entry]) -> bytes:
-    """Returns the raw bytes of a tree, sorted as git sorts: a folder as if it ended in a slash."""
-    rows = sorted((os.fsencode(e.name) + (b"/" if e.mode == TREE else b""), e) for e in entries)
-    return b"".join(
-        e.mode.encode("ascii") + b" " + os.fsencode(e.name) + b"\0" + bytes.fromhex(e.oid)
-        for _, e in rows
-    )
+    """Returns the raw bytes of a tree, sorted as git sorts."""
+    return Rows(entries).data()
+
+
+class Rows:
+    """The rows of a tree in the making, raw, in git's order: a folder as if it ended in a slash."""
+
+    __slots__ = ("_keys", "_rows")
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        rows = sorted((_row_key(e.mode, e.name), _row(e.mode, e.name, e.oid)) for e in entries)
+        self._keys = [key for key, _ in rows]
+        self._rows = [row for _, row in rows]
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def data(self) -> bytes:
+        """Returns the raw bytes of the tree."""
+        return b"".join(self._rows)
+
+    def folder(self, name: str) -> str | None:
+        """Returns the tree of the folder of this name, None where there is none."""
+        key = _row_key(TREE, name)
+        at = bisect_left(self._keys, key)
+        if at == len(self._keys) or self._keys[at] != key:
+            return None
+        # The name ends at the NUL; the id may hold others.
+        return self._rows[at].split(b"\0", 1)[1].hex()
+
+    def put(self, mode: str, name: str, oid: str) -> None:
+        """Adds a row, or replaces what has this name."""
+        key = _row_key(mode, name)
+        self._drop(_row_key(FILE if mode == TREE else TREE, name))
+        at = bisect_left(self._keys, key)
+        row = _row(mode, name, oid)
+        if at < len(self._keys) and self._keys[at] == key:
+            self._rows[at] = row
+        else:
+            self._keys.insert(at, key)
+            self._rows.insert(at, row)
+
+    def drop(self, name: str) -> None:
+        """Removes what has this name, if there is something."""
+        self._drop(_row_key(FILE, name))
+        self._drop(_row_key(TREE, name))
+
+    def _drop(self, key: bytes) -> None:
+        at = bisect_left(self._keys, key)
+        if at < len(self._keys) and self._keys[at] == key:
+            del self._keys[at], self._rows[at]
+
+
+def _row_key(mode: str, name: str) -> bytes:
+    return os.fsencode(name) + b"/" if mode == TREE else os.fsencode(name)
+
+
+def _row(mode: str, name: str, oid: str) -> bytes:
+    return b"%s %s\0%s" % (mode.encode("ascii"), os.fsencode(name), bytes.fromhex(oid))
 
 
 def parse_commit(oid: str, data: bytes) -> Commit:
@@ -292,16 +347,17 @@ def graft(
     root_tree: str | None,
     changes: Mapping[str, tuple[str, str] | None],
     drafts: dict[str, Draft] | None = None,
+    rows: dict[str, Rows] | None = None,
 ) -> tuple[str, list[Draft]]:
     """Replaces or removes (None) paths of a tree; returns the new root and the new trees.
 
     Folders that become empty disappear. Trees found in `drafts` need not be written yet; the new
-    ones are put there as well.
+    ones are put there as well. `rows` remembers the newest trees by id for the next graft.
     """
     for path in changes:
         if any(part in ("", ".", "..", ".git") or "\0" in part for part in path.split("/")):
             raise ValueError(f"{path!r} cannot be a path in a tree.")
-    scion = _Graft(reader, repo, {} if drafts is None else drafts)
+    scion = _Graft(reader, repo, {} if drafts is None else drafts, {} if rows is None else rows)
     root = scion.build(root_tree, changes)
     if root is None:
         root = scion.tree(b"", root_tree)
@@ -311,36 +367,41 @@ def graft(
 class _Graft:
     """Builds the trees from the leaves to the root."""
 
-    __slots__ = ("_drafts", "_reader", "_repo", "made")
+    __slots__ = ("_drafts", "_reader", "_repo", "_rows", "made")
 
-    def __init__(self, reader: Trees, repo: Repository, drafts: dict[str, Draft]) -> None:
+    def __init__(
+        self, reader: Trees, repo: Repository, drafts: dict[str, Draft], rows: dict[str, Rows]
+    ) -> None:
         self._reader = reader
         self._repo = repo
         self._drafts = drafts
+        self._rows = rows
         self.made: list[Draft] = []
 
     def build(self, oid: str | None, changes: Mapping[str, tuple[str, str] | None]) -> str | None:
         """Returns the id of the changed tree, None if nothing is left in it."""
-        entries = self._rows(oid)
+        rows = self._rows_of(oid)
         folders: dict[str, dict[str, tuple[str, str] | None]] = {}
         for path, value in changes.items():
             first, slash, rest = path.partition("/")
             if slash:
                 folders.setdefault(first, {})[rest] = value
             elif value is None:
-                entries.pop(first, None)
+                rows.drop(first)
             else:
-                entries[first] = Entry(value[0], first, value[1])
+                rows.put(value[0], first, value[1])
         for name, inside in folders.items():
-            before = entries.get(name)
-            if before is not None and before.mode != TREE:
-                before = None
-            below = self.build(before and before.oid, inside)
+            before = rows.folder(name)
+            below = self.build(before, inside)
             if below is not None:
-                entries[name] = Entry(TREE, name, below)
+                rows.put(TREE, name, below)
             elif before is not None:
-                del entries[name]
-        return self.tree(tree_bytes(entries.values()), oid) if entries else None
+                rows.drop(name)
+        if not rows:
+            return None
+        made = self.tree(rows.data(), oid)
+        self._rows[made] = rows
+        return made
 
     def tree(self, data: bytes, before: str | None) -> str:
         """Returns the id of a tree, and keeps it if it is a new one."""
@@ -350,15 +411,17 @@ class _Graft:
             self.made.append(new)
         return new.oid
 
-    def _rows(self, oid: str | None) -> dict[str, Entry]:
+    def _rows_of(self, oid: str | None) -> Rows:
+        """Returns the rows of a tree, to be changed in place: the next graft begins at the new."""
         if oid is None:
-            return {}
+            return Rows()
+        rows = self._rows.pop(oid, None)
+        if rows is not None:
+            return rows
         unwritten = self._drafts.get(oid)
         if unwritten is None:
-            entries = self._reader.tree(oid)
-        else:
-            entries = parse_tree(unwritten.data, self._repo.oid_length // 2)
-        return {entry.name: entry for entry in entries}
+            return Rows(self._reader.tree(oid))
+        return Rows(parse_tree(unwritten.data, self._repo.oid_length // 2))
 
 
 def write(repo: Repository, drafts: Sequence[Draft]) -> None:
@@ -390,7 +453,10 @@ def pack(repo: Repository, drafts: Sequence[Draft]) -> bytes:
     parts = [b"PACK" + (2).to_bytes(4, "big") + len(drafts).to_bytes(4, "big")]
     for one in drafts:
         parts.append(_pack_header(_PACK_TYPES[one.kind], len(one.data)))
-        parts.append(zlib.compress(one.data))
+        # Ids do not shrink however long one tries, and git packs it all anew some day. With little
+        # memory it starts ten times faster, and most objects are small.
+        small = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS, 5)
+        parts.append(small.compress(one.data) + small.flush())
     body = b"".join(parts)
     return body + digest(repo.object_format, body)
 
@@ -428,10 +494,10 @@ def digest(object_format: str, data: bytes) -> bytes:
     # The interpreter's own hashes import in no time; `hashlib` loads OpenSSL.
     try:
         if object_format == "sha256":
-            try:
-                from _sha2 import sha256  # type: ignore[import-not-found]
-            except ImportError:
-                from _sha256 import sha256  # type: ignore[import-not-found]
+            if sys.version_info >= (3, 12):
+                from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
+            else:
+                from _sha256 import sha256  # type: ignore[import-not-found,unused-ignore]
             return bytes(sha256(data).digest())
         from _sha1 import sha1  # type: ignore[import-not-found]
 

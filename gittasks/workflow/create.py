@@ -156,7 +156,7 @@ def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
 
             # What is superseded while open ends here, and so does the work on it.
             notes += put_away(project, project.task(event.task))
-    outcomes = [_outcome(project, one, appended) for one in wanted]
+    outcomes = _outcomes(project, wanted, appended)
     notes += _repeated([one.task.id for one in outcomes if not one.changed], len(wanted))
     outcomes[0] = outcomes[0]._replace(notes=(*outcomes[0].notes, *notes))
     return outcomes
@@ -252,10 +252,20 @@ def _ring(needs: Sequence[set[int]]) -> list[int]:
     return path[path.index(path[-1]) :]
 
 
-def _outcome(project: Project, one: Wanted, appended: Appended) -> Outcome:
-    task = project.ledger.graph().with_uid(one.create.uid)
-    assert task is not None
-    own = [n for n, event in enumerate(appended.events) if event.task == task]
+def _outcomes(project: Project, wanted: Sequence[Wanted], appended: Appended) -> list[Outcome]:
+    own: dict[str | None, list[int]] = {}
+    for number, event in enumerate(appended.events):
+        own.setdefault(event.task, []).append(number)
+    graph = project.ledger.graph()
+    outcomes = []
+    for one in wanted:
+        task = graph.with_uid(one.create.uid)
+        assert task is not None
+        outcomes.append(_outcome(project, task, appended, own.get(task, ())))
+    return outcomes
+
+
+def _outcome(project: Project, task: str, appended: Appended, own: Sequence[int]) -> Outcome:
     part = appended._replace(
         events=tuple(appended.events[n] for n in own),
         commits=tuple(appended.commits[n] for n in own),

@@ -401,18 +401,21 @@ def _flat(
 
 
 @settings(max_examples=200, deadline=None)
-@given(_CHANGES)
-def test_grafts_do_to_trees_what_they_say(steps: list[dict[str, str | None]]) -> None:
+@given(_CHANGES, st.booleans())
+def test_grafts_do_to_trees_what_they_say(
+    steps: list[dict[str, str | None]], remembered: bool
+) -> None:
     repo = Repository(git_dir="/", common_dir="/", worktree=None, bare=True)
     ids = {text: objects.object_id(repo, "blob", text.encode()) for text in ("x", "y")}
     drafts: dict[str, Draft] = {}
+    rows: dict[str, objects.Rows] | None = {} if remembered else None
     files: dict[str, str] = {}
     root: str | None = None
     for step in steps:
         for path, value in step.items():
             _apply(files, path, value)
             change = {path: None if value is None else (objects.FILE, ids[value])}
-            root, _ = objects.graft(_Nothing(), repo, root, change, drafts)
+            root, _ = objects.graft(_Nothing(), repo, root, change, drafts, rows)
     told = {} if root is None else _flat(drafts, root, {oid: text for text, oid in ids.items()})
     assert told == files
 
