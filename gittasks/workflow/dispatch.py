@@ -93,7 +93,7 @@ def guard_of(
     if record is not None and record.tree:
         # The repository may have been moved since, and its trees with it.
         record = record._replace(tree=project.places.tree(task.id))
-    return guard.report(project.repo, task, record, base_tip(project))
+    return guard.report(project.repo, task, record, base_tip(project), reader=project.ledger.reader)
 
 
 def assignment_key(project: Project, body: bytes) -> str:
