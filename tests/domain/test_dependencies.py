@@ -134,6 +134,12 @@ def test_a_branch_with_commits_does_not_go_back_to_an_earlier_phase(
     assert refused.value.hint == f"Submit it with --enter {enters.lower()}."
 
 
+def test_a_branch_without_commits_goes_to_any_phase() -> None:
+    graph = a_graph(task_at("BLOCKED", depends_on=(TWO,), enters="WORK"), task_at("WORK", 2))
+    now, _text = decided(graph, Submit(ONE, enter="DESIGN"), facts())
+    assert now.enters == "DESIGN"
+
+
 def test_a_branch_with_commits_goes_to_a_later_phase() -> None:
     graph = a_graph(task_at("BLOCKED", depends_on=(TWO,), enters="PLAN"), task_at("WORK", 2))
     now, _text = decided(graph, Submit(ONE, enter="WORK", has_commits=True), facts())

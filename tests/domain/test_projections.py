@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gittasks.domain import machine
-from gittasks.domain.projections.inbox import InboxRow, inbox
+from gittasks.domain.projections.inbox import InboxRow, inbox, rank_of
 from gittasks.domain.projections.queue import QueueRow, queue
 from gittasks.domain.task import STATES, Attention, Role, State, Task
 from tests.support.builders import NOW
@@ -169,6 +169,13 @@ def test_what_waits_for_nobody_is_not_in_the_inbox(task: Task) -> None:
 def test_a_task_that_waits_for_several_things_has_the_first_rank(task: Task, rank: int) -> None:
     graph = a_graph(task, task_at("CLOSED", 2, outcome="aborted"))
     assert [row.rank for row in inbox(graph, [task], NOW)] == [rank]
+
+
+def test_a_check_waits_for_trust_only_where_that_is_said() -> None:
+    task = task_at("CHECK")
+    assert [
+        rank_of(a_graph(task), task, NOW, **said) for said in ({}, {"waits_for_trust": True})
+    ] == [0, 8]
 
 
 def test_an_aborted_dependency_is_shown_until_its_replacement_has_landed() -> None:
