@@ -13,6 +13,9 @@ import pytest
 from tests.support.cli import tasks, tasks_process
 from tests.support.git import git, make_repository
 
+# On a busy machine a hundred processes take their time.
+pytestmark = pytest.mark.timeout(900)
+
 ROUNDS = 3
 PROCESSES = 32
 TASKS = 100
@@ -39,7 +42,7 @@ def _race(project: Path, commands: list[tuple[str, ...]]) -> list[tuple[int, str
     ]
     ended = []
     for process in started:
-        out, err = process.communicate(timeout=110)
+        out, err = process.communicate(timeout=600)
         ended.append((process.returncode, out.strip(), err.strip()))
     return ended
 

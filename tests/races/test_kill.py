@@ -19,6 +19,9 @@ import pytest
 from tests.support.cli import CHECKOUT, COMMAND, UNMEASURED, environment, tasks
 from tests.support.git import git, make_repository
 
+# Dozens of deaths, each with several commands after it; on a busy machine they take minutes.
+pytestmark = pytest.mark.timeout(900)
+
 KILLER = CHECKOUT / "tests" / "support" / "killer"
 PEOPLE = {
     "GIT_AUTHOR_NAME": "Ada",
