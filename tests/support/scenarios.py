@@ -28,7 +28,8 @@ _PAGES = ("README.md", "docs/tutorial.md", "docs/how-to/*.md", "tests/scenarios/
 _MARK = "\x1e"
 _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| ?[+-]\d\d:?\d\d)?"), "<time>"),
-    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), "<id>"),
+    # Words such as "defaced" are taken for one too: on both sides alike.
+    (re.compile(r"\b[0-9a-f]{7,64}\b"), "<id>"),
     (re.compile(r"\b\d{7,64}\b"), "<id>"),
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|seconds?)\b"), "<seconds>"),
 )
