@@ -12,7 +12,7 @@ from gittasks.domain.frontmatter import header_json, parse
 from gittasks.domain.machine import INBOX_ABORTED_DEPENDENCY
 from gittasks.domain.task import STATES
 from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path, task_path
-from gittasks.ledger.snapshot import COLUMNS
+from gittasks.ledger.schema import COLUMNS, INDEXES, TABLES
 from gittasks.ledger.waiting import Node, Web, reach, sources_of, waiting_on
 from gittasks.plumbing.objects import FILE
 
@@ -27,37 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Update"]
 
 _CHUNK = 500
-
-_TABLES = """
-CREATE TABLE meta (version INTEGER, tip TEXT, tree TEXT);
-CREATE TABLE texts (path TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;
-CREATE TABLE tasks (
-    n INTEGER PRIMARY KEY, id TEXT, uid TEXT, title TEXT, state TEXT, role TEXT, open INTEGER,
-    enters TEXT, outcome TEXT, priority INTEGER, position TEXT, parent TEXT, supersedes TEXT,
-    claimed_by TEXT, lease_expires TEXT, assignee TEXT, entered_at TEXT, branch TEXT,
-    proposed_by TEXT, labels TEXT, blob TEXT, queue_rank INTEGER, own_rank INTEGER,
-    inbox_rank INTEGER, open_deps INTEGER DEFAULT 0, blocking INTEGER DEFAULT 0);
-CREATE TABLE documents (n INTEGER PRIMARY KEY, header TEXT);
-CREATE TABLE deps (task TEXT, dep TEXT, PRIMARY KEY (task, dep)) WITHOUT ROWID;
-CREATE TABLE problems (
-    path TEXT PRIMARY KEY, id TEXT, oid TEXT, message TEXT, lines TEXT) WITHOUT ROWID;
-CREATE TABLE counts (kind TEXT, value, n INTEGER, PRIMARY KEY (kind, value)) WITHOUT ROWID
-"""
-
-# Made after the bulk of the rows.
-_INDEXES = """
-CREATE INDEX dependents ON deps (dep, task);
-CREATE INDEX uids ON tasks (uid);
-CREATE INDEX children ON tasks (parent, n);
-CREATE INDEX heirs ON tasks (supersedes, n) WHERE supersedes IS NOT NULL;
-CREATE INDEX states ON tasks (state, n) WHERE open = 1;
-CREATE INDEX opens ON tasks (n) WHERE open = 1;
-CREATE INDEX queue ON tasks (queue_rank, priority, blocking DESC, n) WHERE queue_rank > 0;
-CREATE INDEX assigned ON tasks (assignee) WHERE queue_rank > 0 AND assignee IS NOT NULL;
-CREATE INDEX inbox ON tasks (inbox_rank, blocking DESC, entered_at, n) WHERE inbox_rank > 0;
-CREATE INDEX leases ON tasks (lease_expires) WHERE lease_expires IS NOT NULL;
-CREATE INDEX bad ON problems (id)
-"""
 
 _COUNTED = ("state", "queue_rank", "inbox_rank")
 
@@ -86,7 +55,7 @@ class Update:
     def fill(self, files: Iterable[tuple[str, tuple[str, str] | None]]) -> None:
         """Makes the tables in an empty database, and every row."""
 
-        for statement in _TABLES.split(";\n"):
+        for statement in TABLES.split(";\n"):
             self._db.execute(statement)
         self._db.executemany(
             "INSERT INTO counts VALUES (?, ?, 0)",
@@ -98,7 +67,7 @@ class Update:
             for task, _ in self._chosen(dict(rows)):
                 if task is not None:
                     self._put(*task)
-        for statement in _INDEXES.split(";\n"):
+        for statement in INDEXES.split(";\n"):
             self._db.execute(statement)
         web = Web(self._db, whole=True)
         self._set_open_dependencies(web, web.waiting())

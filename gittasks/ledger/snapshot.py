@@ -1,42 +1,20 @@
-"""Every task at one commit of the ledger, in one SQLite file beside the repository.
-
-The file is derived: deleting it loses nothing. It remembers the commit it is true for. At that
-commit no git object is read; at another one the two trees are compared, folder by folder, and
-only the documents that differ are read. What cannot be used is built anew, beside, and put in
-place whole; where nothing can be written, everything works from memory and only takes longer.
-"""
+"""What the read cache can be asked: tasks, the lists of people and agents, and what is wrong."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-try:
-    # The package around it brings `datetime`, which nobody here needs.
-    import _sqlite3 as sqlite3
-except ImportError:  # pragma: no cover
-    import sqlite3  # type: ignore[no-redef]
+from gittasks.ledger.cache import Cache
+from gittasks.ledger.schema import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from sqlite3 import Connection
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gittasks.domain.task import Task
-    from gittasks.plumbing.objects import Reader
 
-__all__ = ["COLUMNS", "Filter", "InboxRow", "Problem", "ReadyRow", "Snapshot"]
+__all__ = ["Filter", "InboxRow", "Problem", "ReadyRow", "Snapshot"]
 
-VERSION = 1
-_ROUNDS = 20
-_WAIT_SECONDS = 5.0
 _CHUNK = 500
-
-COLUMNS = (
-    "id", "uid", "title", "state", "role", "open", "enters", "outcome", "priority", "position",
-    "parent", "supersedes", "claimed_by", "lease_expires", "assignee", "entered_at", "branch",
-    "proposed_by", "labels", "blob", "queue_rank", "inbox_rank", "open_deps", "blocking",
-)  # fmt: skip
-"""What `listing` can give; labels come as lines."""
 
 _SORTS = {
     "id": "n",
@@ -102,94 +80,16 @@ class InboxRow(NamedTuple):
     id: str
 
 
-class Snapshot:
+class Snapshot(Cache):
     """The tasks at the commit of the last `refresh`."""
 
-    __slots__ = ("_db", "_folder", "_in_memory", "_path", "_reader", "tip")
-
-    def __init__(self, folder: str, reader: Callable[[], Reader]) -> None:
-        """Keeps the file in a folder, which need not exist; asks for a reader when it lacks one."""
-        self._folder = folder
-        self._path = os.path.join(folder, "cache.db")
-        self._reader = reader
-        self._db: Connection | None = None
-        self._in_memory = False
-        self.tip = ""
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        db, self._db = self._db, None
-        if db is not None:
-            db.close()
-
-    def refresh(self, tip: str) -> None:
-        """Makes everything below true for this commit."""
-        if self._db is not None and self.tip == tip:
-            return
-        self.tip = tip
-        if self._db is not None and not self._in_memory:
-            self.close()
-        if self._db is None:
-            self._open()
-            return
-        try:
-            self._catch_up(self._db)
-        except sqlite3.Error:
-            self._db.close()
-            self._build_in_memory()
-
-    def rebuild(self) -> None:
-        """Makes everything anew, whatever the file says."""
-        self.close()
-        if not self._in_memory:
-            for path in (self._path, self._path + "-journal"):
-                try:
-                    _remove(path)
-                except OSError:
-                    pass
-        self._open()
-
-    def advance(
-        self,
-        before: str,
-        tip: str,
-        tree: str,
-        changes: Mapping[str, str | None],
-        known: Mapping[str, Task],
-    ) -> None:
-        """Goes from the commit `before` to `tip`, which changed only these paths (None: removed).
-
-        Best effort, after the ledger itself has moved; `known` gives the task of a blob.
-        """
-        from gittasks.ledger import rows
-        from gittasks.plumbing.objects import FILE
-
-        self.tip = tip
-        db = self._db
-        if db is None:
-            return
-        try:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                if _meta(db)[0] == before:
-                    files = {
-                        path: None if oid is None else (FILE, oid) for path, oid in changes.items()
-                    }
-                    rows.Update(db, self._reader(), known).apply(files)
-                    db.execute("UPDATE meta SET tip = ?, tree = ?", (tip, tree))
-                db.execute("COMMIT")
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
-        except sqlite3.Error:
-            self.close()
-            self._in_memory = False
+    __slots__ = ()
 
     # ------------------------------------------------------------------------------------- tasks
 
     def task(self, task: str) -> Task | None:
         """Returns the task with this id, None where there is none that verifies."""
-        found = self._rows("SELECT header FROM documents WHERE n = ?", (_number(task),))
+        found = self.select("SELECT header FROM documents WHERE n = ?", (_number(task),))
         return _task(found[0][0]) if found else None
 
     def tasks(self, ids: Iterable[str]) -> list[Task]:
@@ -199,59 +99,59 @@ class Snapshot:
         for at in range(0, len(wanted), _CHUNK):
             part = wanted[at : at + _CHUNK]
             marks = ",".join("?" * len(part))
-            found.update(self._rows(f"SELECT n, header FROM documents WHERE n IN ({marks})", part))
+            found.update(self.select(f"SELECT n, header FROM documents WHERE n IN ({marks})", part))
         return [_task(found[n]) for n in wanted if n in found]
 
     def all_tasks(self, *, include_closed: bool = True) -> list[Task]:
         """Returns every task, lowest id first."""
         if include_closed:
-            rows = self._rows("SELECT header FROM documents ORDER BY n")
+            rows = self.select("SELECT header FROM documents ORDER BY n")
         else:
-            rows = self._rows(
+            rows = self.select(
                 "SELECT header FROM tasks JOIN documents USING (n) WHERE open = 1 ORDER BY n"
             )
         return [_task(row[0]) for row in rows]
 
     def blob(self, task: str) -> str | None:
         """Returns the blob of the task's document."""
-        found = self._rows("SELECT blob FROM tasks WHERE n = ?", (_number(task),))
+        found = self.select("SELECT blob FROM tasks WHERE n = ?", (_number(task),))
         return found[0][0] if found else None
 
     def with_uid(self, uid: str) -> str | None:
         """Returns the id of the task with this uid."""
-        found = self._rows("SELECT id FROM tasks WHERE uid = ? ORDER BY n LIMIT 1", (uid,))
+        found = self.select("SELECT id FROM tasks WHERE uid = ? ORDER BY n LIMIT 1", (uid,))
         return found[0][0] if found else None
 
     def dependents(self, task: str) -> list[str]:
         """Returns the ids of tasks that name the task in `depends_on`, lowest first."""
-        rows = self._rows("SELECT task FROM deps WHERE dep = ? ORDER BY task", (task,))
+        rows = self.select("SELECT task FROM deps WHERE dep = ? ORDER BY task", (task,))
         return [row[0] for row in rows]
 
     def children(self, task: str | None) -> list[str]:
         """Returns the ids of the direct children; of None, the tasks without a parent."""
-        rows = self._rows("SELECT id FROM tasks WHERE parent IS ? ORDER BY n", (task,))
+        rows = self.select("SELECT id FROM tasks WHERE parent IS ? ORDER BY n", (task,))
         return [row[0] for row in rows]
 
     def superseders(self, task: str) -> list[str]:
         """Returns the ids of tasks that name the task in `supersedes`."""
-        rows = self._rows("SELECT id FROM tasks WHERE supersedes = ? ORDER BY n", (task,))
+        rows = self.select("SELECT id FROM tasks WHERE supersedes = ? ORDER BY n", (task,))
         return [row[0] for row in rows]
 
     def last_id(self) -> int:
         """Returns the highest number in use, be it by a document that does not verify."""
-        rows = self._rows(
+        rows = self.select(
             "SELECT max(n) FROM tasks UNION ALL SELECT CAST(max(id) AS INTEGER) FROM problems"
         )
         return max(row[0] or 0 for row in rows)
 
     def blocking(self, task: str) -> int:
         """Returns how many open tasks wait on a task, transitively."""
-        found = self._rows("SELECT blocking FROM tasks WHERE n = ?", (_number(task),))
+        found = self.select("SELECT blocking FROM tasks WHERE n = ?", (_number(task),))
         return found[0][0] if found else 0
 
     def open_dependencies(self, task: str) -> int:
         """Returns how many dependencies of an open task are not satisfied."""
-        found = self._rows("SELECT open_deps FROM tasks WHERE n = ?", (_number(task),))
+        found = self.select("SELECT open_deps FROM tasks WHERE n = ?", (_number(task),))
         return found[0][0] if found else 0
 
     # ------------------------------------------------------------------------------------- lists
@@ -274,7 +174,7 @@ class Snapshot:
             left = -1 if limit is None else limit - len(rows)
             if left == 0:
                 break
-            found = self._rows(
+            found = self.select(
                 "SELECT queue_rank, priority, blocking, id, state, role, title, assignee,"
                 f" entered_at, parent FROM tasks WHERE {where}{own} ORDER BY {sort} LIMIT ?",
                 (*arguments, left),
@@ -287,12 +187,12 @@ class Snapshot:
         if roles is not None:
             return len(self.ready(roles, None, assignee))
         total = int(
-            self._rows("SELECT sum(n) FROM counts WHERE kind = 'queue_rank' AND value > 0")[0][0]
+            self.select("SELECT sum(n) FROM counts WHERE kind = 'queue_rank' AND value > 0")[0][0]
             or 0
         )
         if assignee is None:
             return total
-        others = self._rows(
+        others = self.select(
             "SELECT count(*) FROM tasks"
             " WHERE queue_rank > 0 AND assignee IS NOT NULL AND assignee != ?",
             (assignee,),
@@ -307,11 +207,11 @@ class Snapshot:
         from gittasks.domain.machine import INBOX_LEASE_EXPIRED
 
         columns = "blocking, entered_at, id FROM tasks"
-        expired = self._rows(
+        expired = self.select(
             f"SELECT {INBOX_LEASE_EXPIRED}, {columns} WHERE lease_expires <= ?", (now,)
         )
         most = -1 if limit is None else limit + len(expired)
-        rows = self._rows(
+        rows = self.select(
             f"SELECT inbox_rank, {columns} WHERE inbox_rank > 0"
             " ORDER BY inbox_rank, blocking DESC, entered_at, n LIMIT ?",
             (most,),
@@ -327,7 +227,7 @@ class Snapshot:
 
     def claims(self) -> list[tuple[str, str | None, str]]:
         """Returns id, parent and holder of every claimed task, without a look at the others."""
-        return self._rows(
+        return self.select(
             "SELECT id, parent, claimed_by FROM tasks INDEXED BY leases"
             " WHERE lease_expires IS NOT NULL ORDER BY n"
         )
@@ -335,7 +235,7 @@ class Snapshot:
     def inbox_count(self, now: str) -> int:
         """Returns how many rows `inbox` has without a limit."""
         return int(
-            self._rows(
+            self.select(
                 "SELECT (SELECT coalesce(sum(n), 0) FROM counts"
                 " WHERE kind = 'inbox_rank' AND value > 0)"
                 " + (SELECT count(*) FROM tasks WHERE lease_expires <= ? AND inbox_rank = 0)",
@@ -359,7 +259,7 @@ class Snapshot:
         if unknown:
             raise ValueError(f"There is no column {unknown[0]!r}.")
         condition, arguments = _condition(where or Filter())
-        return self._rows(
+        return self.select(
             f"SELECT {', '.join(columns)} FROM tasks{condition} ORDER BY {_SORTS[sort]} LIMIT ?",
             (*arguments, -1 if limit is None else limit),
         )
@@ -367,19 +267,19 @@ class Snapshot:
     def count(self, where: Filter | None = None) -> int:
         """Returns how many rows `listing` has with the same filter."""
         condition, arguments = _condition(where or Filter())
-        return int(self._rows(f"SELECT count(*) FROM tasks{condition}", arguments)[0][0])
+        return int(self.select(f"SELECT count(*) FROM tasks{condition}", arguments)[0][0])
 
     def counts(self) -> dict[str, int]:
         """Returns how many tasks each state has, without those that have none."""
-        return dict(self._rows("SELECT value, n FROM counts WHERE kind = 'state' AND n > 0"))
+        return dict(self.select("SELECT value, n FROM counts WHERE kind = 'state' AND n > 0"))
 
     def problems(self) -> tuple[Problem, ...]:
         """Returns the files that could not be used."""
-        return tuple(map(_problem, self._rows("SELECT * FROM problems ORDER BY path")))
+        return tuple(map(_problem, self.select("SELECT * FROM problems ORDER BY path")))
 
     def problem(self, task: str) -> Problem | None:
         """Returns what is wrong with the document of a task that has none that verifies."""
-        found = self._rows(
+        found = self.select(
             "SELECT * FROM problems WHERE id = ?1"
             " AND NOT EXISTS (SELECT 1 FROM tasks WHERE id = ?1) ORDER BY path DESC LIMIT 1",
             (task,),
@@ -388,155 +288,8 @@ class Snapshot:
 
     def text(self, path: str) -> bytes | None:
         """Returns a shared file: the settings, the template or a prompt."""
-        found = self._rows("SELECT data FROM texts WHERE path = ?", (path,))
+        found = self.select("SELECT data FROM texts WHERE path = ?", (path,))
         return found[0][0] if found else None
-
-    # ------------------------------------------------------------------------------------ the file
-
-    def _rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[Any]:
-        """Returns the answer at our commit, whatever other processes do to the file meanwhile."""
-        for tried in range(_ROUNDS):
-            db = self._db
-            if db is None:
-                self._open()
-                continue
-            if self._in_memory:
-                return db.execute(sql, arguments).fetchall()
-            try:
-                db.execute("BEGIN")
-                try:
-                    if _meta(db)[0] == self.tip:
-                        return db.execute(sql, arguments).fetchall()
-                finally:
-                    db.execute("COMMIT")
-                self._catch_up(db)
-            except sqlite3.Error as error:
-                if tried or isinstance(error, sqlite3.OperationalError):
-                    self.close()
-                    self._build_in_memory()
-                else:
-                    self.rebuild()
-        self.close()
-        self._build_in_memory()
-        assert self._db is not None
-        return self._db.execute(sql, arguments).fetchall()
-
-    def _open(self) -> None:
-        self._in_memory = False
-        try:
-            for replace in (False, True):
-                if replace or not _is_there(self._path):
-                    self._build_file(replace=replace)
-                if self._use_file():
-                    return
-        except (sqlite3.Error, OSError):
-            pass
-        self._build_in_memory()
-
-    def _use_file(self) -> bool:
-        """Tells whether the file could be used; raises if the reason may be over in a moment."""
-        db = sqlite3.connect(*_settings(self._path))
-        try:
-            db.execute("PRAGMA synchronous = OFF")
-            if self._is_ours(db):
-                self._catch_up(db)
-                self._db = db
-                return True
-        except sqlite3.DatabaseError as error:
-            if "locked" in str(error):
-                raise
-        finally:
-            if self._db is not db:
-                db.close()
-        return False
-
-    def _is_ours(self, db: Connection) -> bool:
-        found = db.execute("SELECT version FROM meta").fetchone()
-        return bool(found and found[0] == VERSION)
-
-    def _catch_up(self, db: Connection) -> None:
-        if _meta(db)[0] == self.tip:
-            return
-        from gittasks.ledger import rows
-        from gittasks.ledger.trees import changed_paths
-        from gittasks.plumbing.errors import ObjectMissing
-
-        tree = self._tree()
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            tip, before = _meta(db)
-            if tip != self.tip:
-                try:
-                    changes = dict(changed_paths(self._reader(), before, tree))
-                except ObjectMissing as error:
-                    # The commit that the file is true for is gone: it has to be built anew.
-                    raise sqlite3.DatabaseError(str(error)) from None
-                rows.Update(db, self._reader()).apply(changes)
-                db.execute("UPDATE meta SET tip = ?, tree = ?", (self.tip, tree))
-            db.execute("COMMIT")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-
-    def _tree(self) -> str:
-        tree = self._reader().commit(self.tip).tree
-        names = {entry.name for entry in self._reader().tree(tree)}
-        if names and "project.yaml" not in names:
-            from gittasks.domain.errors import Corrupt
-
-            raise Corrupt(
-                f"The commit {self.tip[:12]} is not of a ledger: it has no project.yaml.",
-                "Run `git tasks recover` to go back to the last good state.",
-            )
-        return tree
-
-    def _build_in_memory(self) -> None:
-        self._db = _connect(":memory:")
-        self._in_memory = True
-        self._build(self._db)
-
-    def _build_file(self, *, replace: bool) -> None:
-        os.makedirs(self._folder, exist_ok=True)
-        beside = f"{self._path}.{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            db = _connect(beside)
-            try:
-                db.execute("PRAGMA journal_mode = OFF")
-                self._build(db)
-            finally:
-                db.close()
-            if replace:
-                for path in (self._path, self._path + "-journal"):
-                    _remove(path)
-            try:
-                # Unlike a rename this never takes the file away from under others.
-                os.link(beside, self._path)
-            except FileExistsError:
-                pass
-            except OSError:
-                os.rename(beside, self._path)
-        finally:
-            _remove(beside)
-            _remove(beside + "-journal")
-
-    def _build(self, db: Connection) -> None:
-        import gc
-
-        from gittasks.ledger import rows
-        from gittasks.ledger.trees import changed_paths
-
-        tree = self._tree()
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            db.execute("BEGIN")
-            update = rows.Update(db, self._reader())
-            update.fill(changed_paths(self._reader(), None, tree))
-            db.execute("INSERT INTO meta VALUES (?, ?, ?)", (VERSION, self.tip, tree))
-            db.execute("COMMIT")
-        finally:
-            if collecting:
-                gc.enable()
 
 
 def _queues(roles: Sequence[str] | None) -> Iterator[tuple[str, str]]:
@@ -587,13 +340,6 @@ def _number(task: str) -> int:
     return int(task) if task.isdecimal() else -1
 
 
-def _meta(db: Connection) -> tuple[str, str]:
-    found = db.execute("SELECT tip, tree FROM meta").fetchone()
-    if found is None:
-        raise sqlite3.DatabaseError("The cache is empty.")
-    return cast("tuple[str, str]", found)
-
-
 def _task(header: str) -> Task:
     from gittasks.domain.frontmatter import from_header_json
 
@@ -605,28 +351,3 @@ def _problem(row: tuple[str, str | None, str, str, str]) -> Problem:
 
     lines = tuple(cast("tuple[int, str, str, str]", tuple(line)) for line in json.loads(row[4]))
     return Problem(row[0], row[1], row[2], row[3], lines)
-
-
-def _connect(path: str) -> Connection:
-    db = sqlite3.connect(*_settings(path))
-    db.execute("PRAGMA synchronous = OFF")
-    return db
-
-
-def _settings(path: str) -> tuple[str, float, int, None, bool]:
-    """Returns where to connect, how long to wait; no types, transactions by hand, any thread."""
-    return path, _WAIT_SECONDS, 0, None, False
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
