@@ -51,17 +51,21 @@ def writable_tip(ledger: Ledger) -> objects.Commit | None:
     if found is None and restore_from_journal(ledger):
         found = ledger.reader.get(ledger.branch)
     if found is None:
-        if not _bring_back(ledger):
+        # What is lost with a tip that is named and gone is for people to accept.
+        if refs.read(ledger.repo, ledger.branch) is None and not _bring_back(ledger):
             return None
         found = ledger.reader.get(ledger.branch)
     if found is None or found.kind != "commit":
         raise Corrupt(
-            f"The branch {ledger.branch} does not name a commit.",
-            "Run `git tasks recover` to repair it.",
+            f"The ledger is damaged: the commit of the branch {ledger.short_branch} cannot be read.",
+            "Run `git tasks recover` to go back to the last good state.",
         )
     tip = objects.parse_commit(found.oid, found.data)
     good = ledger.reader.get(layout.BACKUP)
-    if good is None or good.oid == tip.oid:
+    if good is None:
+        _renew_backup(ledger, tip.oid)
+        return tip
+    if good.oid == tip.oid:
         return tip
     return _reconciled(ledger, tip, good.oid)
 
@@ -110,22 +114,47 @@ def _bring_back(ledger: Ledger) -> bool:
 
 def _remembered(ledger: Ledger) -> str | None:
     """Returns the newest tip that is known to have been good and is still there."""
-    names = [entry.new for entry in refs.reflog_file(ledger.repo, ledger.branch)]
+    names = (entry.new for entry in refs.reflog_file(ledger.repo, ledger.branch))
     backup = refs.read(ledger.repo, layout.BACKUP)
-    if backup is not None and ledger.reader.get(backup) is None:
+    if backup is not None and not _is_ledger(ledger, backup):
         backup = None
-    newest = next(
-        (oid for oid in names if oid != ledger.repo.null_oid and ledger.reader.get(oid)), None
-    )
+    newest = next((oid for oid in names if _is_ledger(ledger, oid)), None)
     if backup is None or newest is None:
         return backup or newest
     # Whichever contains the other; the backup where they have gone different ways.
     return newest if merging.is_ancestor(ledger.repo, backup, newest) else backup
 
 
+def _renew_backup(ledger: Ledger, tip: str) -> None:
+    """Replaces a backup that names what is no longer there: nothing could be written beside it."""
+    lost = refs.read(ledger.repo, layout.BACKUP)
+    if lost is not None:
+        change = refs.Change(layout.BACKUP, tip, lost)
+        patient_transaction(ledger, [change], "gittasks: recover the backup", ())
+
+
+def _is_ledger(ledger: Ledger, oid: str) -> bool:
+    """Tells whether a commit can be read and is one of a ledger."""
+    if oid == ledger.repo.null_oid:
+        return False
+    commit = ledger.reader.get(oid)
+    # git ends when it is asked for a path in what it cannot read.
+    return (
+        commit is not None
+        and commit.kind == "commit"
+        and ledger.reader.get(f"{oid}:{layout.PROJECT_FILE}") is not None
+    )
+
+
 def _reconciled(ledger: Ledger, tip: objects.Commit, good: str) -> objects.Commit:
     """Returns the commit to write on when the branch is not where we left it."""
     repo = ledger.repo
+    if refs.is_symbolic(repo, ledger.branch):
+        raise Corrupt(
+            f"The branch {ledger.short_branch} is a symbolic ref, so a write would move another"
+            " branch.",
+            "Run `git tasks recover` to go back to the last good state.",
+        )
     if merging.is_ancestor(repo, good, tip.oid):
         return _adopted(ledger, tip, good)
     if merging.is_ancestor(repo, tip.oid, good):
@@ -145,19 +174,28 @@ def _reconciled(ledger: Ledger, tip: objects.Commit, good: str) -> objects.Commi
 def _back_to_good(ledger: Ledger) -> objects.Commit | None:
     """Sets the branch to the last good tip, and keeps the present one under another name."""
     repo = ledger.repo
-    now, good = refs.read(repo, ledger.branch), refs.read(repo, layout.BACKUP)
+    if refs.is_symbolic(repo, ledger.branch):
+        # Moving it would move the branch that it stands for.
+        refs.drop_symbolic(repo, ledger.branch)
+    now, backup = refs.read(repo, ledger.branch), refs.read(repo, layout.BACKUP)
+    good = backup if backup is not None and _is_ledger(ledger, backup) else _remembered(ledger)
     if good is None:
         raise Corrupt(
             "No good state of the ledger is known here.",
             "Fetch the branch from another clone, or restore it from a backup.",
         )
     changes = [refs.Change(ledger.branch, good, now)]
-    if now is not None:
-        changes.append(_keeping(ledger, now))
+    if backup != good:
+        changes.append(refs.Change(layout.BACKUP, good, backup))
+    found = None if now is None else ledger.reader.get(now)
+    kept = ""
+    if found is not None and found.kind == "commit":
+        changes.append(_keeping(ledger, found.oid))
+        kept = f"; what was there is kept at {changes[-1].name}"
     patient_transaction(ledger, changes, "gittasks: recover the last good tip", ())
-    kept = f"; what was there is kept at {changes[-1].name}" if now is not None else ""
+    lost = "; what came after it could not be read" if now is not None and found is None else ""
     ledger.repaired.append(
-        f"The branch {ledger.short_branch} is at its last good commit {good[:12]} again{kept}."
+        f"The branch {ledger.short_branch} is at its last good commit {good[:12]} again{kept}{lost}."
     )
     return ledger.reader.commit(good)
 
@@ -240,7 +278,11 @@ def _a_writer_died(ledger: Ledger) -> bool:
 def _contains(ledger: Ledger, tip: str, oid: str) -> bool:
     if tip == oid:
         return True
-    return ledger.reader.get(oid) is not None and merging.is_ancestor(ledger.repo, oid, tip)
+    # The branch may name anything by now.
+    found = ledger.reader.many((tip, oid))
+    if not all(one is not None and one.kind == "commit" for one in found):
+        return False
+    return merging.is_ancestor(ledger.repo, oid, tip)
 
 
 def _replayed_journal(ledger: Ledger) -> list[str]:
@@ -274,7 +316,8 @@ def _kept_orphans(ledger: Ledger, tip: objects.Commit | None) -> list[str]:
     )
     done = []
     for oid in seen:
-        if ledger.reader.get(oid) is None or merging.is_ancestor(repo, oid, tip.oid):
+        found = ledger.reader.get(oid)
+        if found is None or found.kind != "commit" or merging.is_ancestor(repo, oid, tip.oid):
             continue
         if any(merging.is_ancestor(repo, oid, other) for other in kept):
             continue
@@ -359,7 +402,7 @@ def restore(ledger: Ledger, drafts: Sequence[objects.Draft]) -> int:
     """Writes again what is missing of these objects; returns how many that were."""
     by_id = {draft.oid: draft for draft in drafts}
     repaired = 0
-    for _ in range(_REWRITES):
+    for tried in range(_REWRITES):
         # A reader looks for a loose object each time it is asked.
         if len(by_id) <= 50:
             found = ledger.reader.many(by_id)
@@ -368,9 +411,20 @@ def restore(ledger: Ledger, drafts: Sequence[objects.Draft]) -> int:
             gone = objects.missing(ledger.repo, by_id)
         if not gone:
             break
+        if tried:
+            # git takes an object for written whose file is there, whatever is in it.
+            for oid in gone:
+                _drop_unreadable(ledger.repo, oid)
         repaired += len(gone)
         objects.write(ledger.repo, [by_id[oid] for oid in gone])
     return repaired
+
+
+def _drop_unreadable(repo: Repository, oid: str) -> None:
+    try:
+        os.unlink(os.path.join(repo.common_dir, "objects", oid[:2], oid[2:]))
+    except FileNotFoundError:
+        pass
 
 
 def restore_from_journal(ledger: Ledger) -> int:

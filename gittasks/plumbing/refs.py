@@ -178,6 +178,18 @@ def is_broken(repo: Repository, name: str) -> bool:
     )
 
 
+def is_symbolic(repo: Repository, name: str) -> bool:
+    """Returns whether a ref is only another name of a second one."""
+    _require_full(name)
+    return not repo.git("symbolic-ref", "-q", name, check=False).status
+
+
+def drop_symbolic(repo: Repository, name: str) -> None:
+    """Removes a symbolic ref and leaves the one that it names."""
+    _require_full(name)
+    repo.git("symbolic-ref", "--delete", name)
+
+
 def ref_file(repo: Repository, name: str) -> str:
     """Returns where the files backend keeps a loose ref."""
     _require_full(name)
