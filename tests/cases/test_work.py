@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases.ground import Team, error_of
+from tests.support.cli import CHECKOUT, COMMAND
 
 
 def nothing(team: Team, tree: Path) -> None:
@@ -190,26 +192,41 @@ def test_a_check_that_prints_without_end_fills_no_memory_and_no_ledger(team: Tea
     assert len(team.document(task)) < 10_000
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["touch stray.txt", "echo changed > app.txt", "git commit -q --allow-empty -m x || true"],
-)
-def test_a_check_that_writes_into_the_tree_does_not_change_what_is_reviewed(
-    team: Team, command: str
-) -> None:
-    """Guards against build output, or a commit by a check, that becomes part of the work."""
+@pytest.mark.parametrize("command", ["touch stray.txt", "echo changed > app.txt"])
+def test_what_a_check_leaves_in_the_tree_does_not_land(team: Team, command: str) -> None:
+    """Guards against build output that becomes part of the work, or stops the review of it."""
     task = team.new("One", "--check", command)
+    tree = team.work(task, {"new.txt": "new\n"})
+    team.approve(task)
+    team.manager("submit", task)
+    assert team.git("show", "--stat", "--format=", "master^2").split()[0] == "new.txt"
+    assert team.git("diff", "--name-only", "master~1", "master") == "new.txt"
+    assert team.git("status", "--porcelain") == ""
+    assert not tree.exists()
+
+
+def test_a_check_that_commits_is_told_and_nothing_is_recorded(team: Team) -> None:
+    """Guards against a commit by a check that is reviewed as if somebody had made it."""
+    commit = "git -c user.name=x -c user.email=x commit -q --allow-empty -m x"
+    task = team.new("One", "--check", commit)
     tree = team.start(task)
     tip = team.commit(tree, {"new.txt": "new\n"})
-    team.agent("wim", "submit", "-m", "Done.", at=tree, check=None)
-    assert team.git("rev-parse", f"task/{task}") in (tip, team.git("rev-parse", "HEAD", at=tree))
+    refused = team.agent("wim", "submit", "-m", "Done.", at=tree, check=5)
+    assert "moved while the checks ran" in refused.err
     shown = team.show(task)
-    assert shown["submitted_tip"] == tip
-    assert shown["checked_tip"] in (tip, None)
+    assert (shown["state"], shown["submitted_tip"], shown["checked_tip"]) == ("CHECK", tip, None)
+    team.git("reset", "-q", "--hard", tip, at=tree)
+    team.manager("edit", task, "--set", "checks=[]")
+    team.manager("check", task, "--record")
+    assert team.show(task)["checked_tip"] == tip
 
 
 def test_a_check_can_start_the_tool_itself(team: Team) -> None:
     """Guards against a check that runs git tasks and waits for a lock its own submit holds."""
-    task = team.new("One", "--check", "git tasks list >/dev/null 2>&1 || git status >/dev/null")
+    words = shlex.join([*COMMAND, "-C", str(team.folder), "note", "1", "From the check."])
+    task = team.new("One", "--check", f"PYTHONPATH={CHECKOUT} {words}")
     team.work(task, {"new.txt": "new\n"})
     assert team.state(task) == "WORK_REVIEW"
+    assert [line.split(" (")[0] for line in team.subjects()[:3]] == [
+        f"{task} pass CHECK -> WORK_REVIEW", f"{task} note CHECK", f"{task} submit WORK -> CHECK",
+    ]  # fmt: skip
