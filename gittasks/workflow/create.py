@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from gittasks.domain import decide, machine
+from gittasks.domain import machine
 from gittasks.domain.errors import Cycle, UsageFault
 from gittasks.domain.ids import parse_id, task_id
 from gittasks.domain.requests import Create, Reparent, Submit
+from gittasks.domain.rules.create import checked_title
 from gittasks.domain.task import PRIORITY
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from gittasks.domain.requests import Request
     from gittasks.domain.task_graph import Graph
-    from gittasks.ledger.ledger import Appended
+    from gittasks.ledger.writing import Appended
     from gittasks.workflow.project import Outcome, Project
     from gittasks.workflow.task_list import Listed
 
@@ -50,7 +51,7 @@ class New(NamedTuple):
 
 def create(project: Project, new: New) -> Outcome:
     """Creates one task, and dispatches it where `enter` says so."""
-    title = decide.checked_title(new.title)
+    title = checked_title(new.title)
     _require_texts("check", new.checks)
     _require_texts("label", new.labels)
     key = new.idempotency_key
@@ -118,7 +119,7 @@ def _listed_request(
         # The key alone would make two files that both call a task "a" one and the same.
         mark = ("line", *task._replace(line=0))
     return Create(
-        title=decide.checked_title(task.title),
+        title=checked_title(task.title),
         uid=_uid(mark),
         body=task.body,
         labels=(*task.labels, *project.settings.labels),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gittasks.domain import machine
-from gittasks.domain.decide import decide, is_expired
+from gittasks.domain.decide import decide
 from gittasks.domain.errors import (
     AlreadyClaimed,
     GittasksError,
@@ -29,6 +29,7 @@ from gittasks.domain.requests import (
     SpeakingRole,
     Submit,
 )
+from gittasks.domain.rules.claim import is_expired
 from gittasks.domain.task import Cost, State
 from gittasks.domain.times import timestamp
 from tests.support.builders import NOW, hexadecimal

@@ -48,7 +48,7 @@ def inbox(
 
 def rank_of(graph: Graph, task: Task, now: int, *, waits_for_trust: bool = False) -> int:
     """Returns the inbox rank of a task, 0 when nothing about it waits for the manager."""
-    from gittasks.domain.decide import is_expired  # whoever only explains a row needs no rules
+    from gittasks.domain.rules.claim import is_expired  # whoever only explains a row needs no rules
 
     ranks = [machine.inbox_rank(task)]
     if task.state == "BLOCKED" and dependencies.aborted_dependencies(graph, task.depends_on):

@@ -1,0 +1,1 @@
+"""What each request asks for: one module a family of verbs, all on the same `Decision`."""
