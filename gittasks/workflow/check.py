@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import CheckFailed, NotAllowed, Refused, Taken
+from gittasks.domain.errors import Busy, CheckFailed, NotAllowed, Refused, Taken
 from gittasks.domain.requests import RecordCheck
 from gittasks.plumbing import refs
+from gittasks.plumbing.errors import LockTimeout
+from gittasks.plumbing.locks import FileLock
 from gittasks.workflow.project import Outcome
 from gittasks.workflow.trust import trust_of
 from gittasks.workspaces import checks, landing, worktree
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 LIMIT = 1800.0
 """How many seconds one command may take where gittasks.checkTimeout says nothing."""
+
+_NO_PATIENCE = 0.05
 
 
 class Checked(NamedTuple):
@@ -68,9 +72,26 @@ def check(
 def record_check(project: Project, task_id: str) -> Outcome:
     """Checks the submitted tip as the checker and records the verdict.
 
-    Raises CheckFailed after recording a failure; where the commands are not approved in this
+    Raises CheckFailed after recording a failure, and Busy while somebody else checks it in this
+    clone: two runs in one tree could fail each other. Where the commands are not approved in this
     clone nothing runs, the task stays at CHECK and the outcome says what to do.
     """
+    path = os.path.join(project.state_dir, "checks", f"{task_id}.flk")
+    lock = FileLock(path, _NO_PATIENCE, f"check of {task_id}")
+    try:
+        lock.acquire()
+    except LockTimeout as error:
+        raise Busy(
+            f"The checks of {task_id} are running: {error}", "Let them finish.", task_id
+        ) from None
+    try:
+        project.ledger.refresh()
+        return _recorded(project, task_id)
+    finally:
+        lock.release()
+
+
+def _recorded(project: Project, task_id: str) -> Outcome:
     task = project.task(task_id)
     speaker = _checker(project, task)
     if task.state != "CHECK":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.domain import assignment, dependencies, machine
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import GuardBroken, UsageFault
+from gittasks.domain.errors import Busy, GuardBroken, NotAllowed, UsageFault
 from gittasks.domain.requests import Submit
 from gittasks.workflow import dispatch, outbox
 from gittasks.workflow.project import Outcome
@@ -54,9 +54,12 @@ def submit(
     appended = project.apply(request, speaker)
     dispatch.put_assignment_away(project, speaker, task_id)
     notes = _named_aborted(project, task)
+    outcome = project.outcome(task_id, appended, notes=notes)
     if check and any(event.target == "CHECK" for event in appended.events):
-        return _checked(project, task_id, project.outcome(task_id, appended, notes=notes))
-    return project.outcome(task_id, appended, notes=notes)
+        return _checked(project, task_id, outcome)
+    if check and not appended.events:
+        return _checked_at_last(project, outcome)
+    return outcome
 
 
 def _entry(enter: str | None) -> State | None:
@@ -154,6 +157,23 @@ def _left(project: Project, request: Submit, speaker: Speaker) -> Outcome:
 def _named_aborted(project: Project, task: Task) -> list[str]:
     lost = dependencies.aborted_dependencies(project.ledger.graph(), task.depends_on)
     return [f"{other} was aborted; {task.id} waits for it until you remove it." for other in lost]
+
+
+def _checked_at_last(project: Project, repeated: Outcome) -> Outcome:
+    """Runs the checks that a submit before this one was killed in; else there is nothing to do."""
+    task = project.task(repeated.task.id)
+    if task.state != "CHECK" or task.claim is not None:
+        return repeated
+    from gittasks.workflow.check import record_check
+
+    try:
+        return record_check(project, task.id)
+    except Busy as error:
+        # The other submit is alive.
+        return repeated._replace(notes=(*repeated.notes, error.message))
+    except NotAllowed:
+        # It has just ended.
+        return repeated
 
 
 def _checked(project: Project, task_id: str, submitted: Outcome) -> Outcome:
