@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 
     from gittasks.domain.events import Event
     from gittasks.plumbing.objects import Reader
-    from gittasks.plumbing.process import Child
     from gittasks.plumbing.repository import Repository
 
 __all__ = ["Recorded", "commits", "of_task", "since", "with_body"]
 
 # One commit: ids, times, who, then the message as it was written, and what no message can hold.
-_FORMAT = "%H%n%T%n%P%n%at%n%ct%n%cn <%ce>%n%B%x00"
+_FORMAT = "%H%n%T%n%P%n%at%n%ct%n%cn <%ce>%n%B"
 
 
 class Recorded(NamedTuple):
@@ -71,11 +70,12 @@ def commits(
 ) -> Iterator[Recorded]:
     """Yields the events that `git log` with these arguments gives; raises Corrupt at a bad one."""
     most = () if limit is None else (f"--max-count={limit}",)
-    command = ("log", f"--format={_FORMAT}", "--no-color", "--min-parents=1", *most)
+    command = ("log", "-z", f"--format={_FORMAT}", "--no-color", "--min-parents=1", *most)
     child = repo.start(*command, *arguments, "--")
     try:
-        while oid := child.read_line():
-            yield _recorded(child, oid.decode("ascii"))
+        # What ends early is no record; the status tells why.
+        while (record := child.read_to(b"\0")).endswith(b"\0"):
+            yield _recorded(record[:-1])
         done = child.close()
         if done.status:
             raise GitError(("log",), done.status, os.fsdecode(done.stderr))
@@ -101,16 +101,12 @@ def with_body(event: Event, reader: Reader) -> Event:
     return event._replace(body=split(reader.blob(event.document))[1])
 
 
-def _recorded(child: Child, oid: str) -> Recorded:
-    tree, parents, at, committed_at, committer = (child.read_line() for _ in range(5))
-    lines = []
-    while not (line := child.read_line()).endswith(b"\0"):
-        lines.append(line)
-    lines.append(line[:-1])
-    text = b"\n".join(lines)
+def _recorded(record: bytes) -> Recorded:
+    oid, tree, parents, at, committed_at, committer, text = record.split(b"\n", 6)
+    commit = oid.decode("ascii")
     return Recorded(
-        oid,
-        message.decode(text, int(at), oid),
+        commit,
+        message.decode(text, int(at), commit),
         tree.decode("ascii"),
         tuple(parents.decode("ascii").split()),
         int(committed_at),

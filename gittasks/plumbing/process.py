@@ -89,13 +89,17 @@ class Child:
 
     def read_line(self) -> bytes:
         """Returns the next line without its end; nothing more than what is left at the end."""
+        return self.read_to(b"\n").removesuffix(b"\n")
+
+    def read_to(self, mark: bytes) -> bytes:
+        """Returns what comes up to a byte, with it; without it only what is left at the end."""
         deadline = time.monotonic() + self._timeout
         start = 0
         while True:
-            end = self._buffer.find(b"\n", start)
-            if end >= 0:
+            end = self._buffer.find(mark, start) + 1
+            if end > 0:
                 line = bytes(self._buffer[:end])
-                del self._buffer[: end + 1]
+                del self._buffer[:end]
                 return line
             start = len(self._buffer)
             if self._out < 0:
