@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gittasks.domain import machine
 from gittasks.domain.errors import GittasksError
 from gittasks.domain.events import PROJECT_KINDS, change_from, data_of
+from gittasks.domain.task_graph import Overlay
 from gittasks.ledger import effect, message
 from gittasks.ledger.layout import PROJECT_FILE
 from gittasks.plumbing import objects
@@ -15,7 +16,8 @@ from gittasks.plumbing import objects
 if TYPE_CHECKING:
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
-    from gittasks.domain.task_graph import Overlay
+    from gittasks.domain.task_graph import Graph
+    from gittasks.ledger.view import View
     from gittasks.plumbing.repository import Repository
 
 __all__ = ["Builder", "author_of"]
@@ -57,6 +59,23 @@ class Builder:
         self.drafts: dict[str, objects.Draft] = {}
         self.files: dict[str, str | None] = {}
         self.tasks: dict[str, Task] = {}
+
+    @classmethod
+    def on(
+        cls, view: View, above: objects.Commit, graph: Graph | None, settings: bytes | None
+    ) -> Builder:
+        """Returns one for whoever has this view of the ledger."""
+        return cls(
+            view.repo,
+            view.reader,
+            above,
+            None if graph is None else Overlay(graph),
+            settings,
+            host=view.host,
+            now=view.clock(),
+            committer=view.identity(),
+            sign=view.signs,
+        )
 
     def add(self, draft: objects.Draft) -> None:
         """Adds an object that has to be written too."""

@@ -10,7 +10,7 @@ from gittasks.domain.events import Edited, Event, ExternallyChanged
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
 from gittasks.domain.task import Task
-from gittasks.ledger import writing
+from gittasks.ledger.build import Builder
 from gittasks.ledger.layout import PROJECT_FILE, parse_path, path_of
 from gittasks.ledger.trees import changed_paths
 from gittasks.ledger.verify import Checker
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gittasks.domain.task_graph import Overlay
-    from gittasks.ledger.build import Builder
-    from gittasks.ledger.ledger import Ledger
+    from gittasks.ledger.view import View
 
 __all__ = ["adopt"]
 
@@ -31,7 +30,7 @@ _SET_BY_THE_TOOL = ("id", "uid", "state", "entered_at", "created_at", "created_b
 
 
 def adopt(
-    ledger: Ledger, good: objects.Commit, tip: objects.Commit
+    ledger: View, good: objects.Commit, tip: objects.Commit
 ) -> tuple[Builder | None, list[str]]:
     """Returns the commits that say on top of `good` what `tip` has, and what could not be said.
 
@@ -42,7 +41,7 @@ def adopt(
     checker = Checker(ledger.repo, reader)
     checker.start_at(good)
     settings = checker.fold.files.get(PROJECT_FILE)
-    builder = writing.builder(
+    builder = Builder.on(
         ledger, good, checker.fold, None if settings is None else reader.blob(settings)
     )
     graph = builder.graph

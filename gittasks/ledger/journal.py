@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.plumbing.objects import Draft
+from gittasks.plumbing import objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Entry", "drop", "entries", "keep", "read", "sorted_out"]
+    from gittasks.plumbing.repository import Repository
+
+__all__ = ["Entry", "drop", "entries", "keep", "read", "restore", "restore_all", "sorted_out"]
 
 _HEADER = b"gittasks-journal 1"
 FOLDER = "journal"
@@ -23,6 +25,7 @@ _KEPT_NANOSECONDS = 60 * 10**9
 _KEPT_ENTRIES = 64
 _CHECKED_ENTRIES = 4
 _CHECKED_SIZE = 1 << 20
+_ROUNDS = 5
 
 
 class Entry(NamedTuple):
@@ -31,7 +34,7 @@ class Entry(NamedTuple):
     path: str
     before: str | None
     tip: str
-    drafts: tuple[Draft, ...]
+    drafts: tuple[objects.Draft, ...]
 
     @property
     def process(self) -> int:
@@ -40,7 +43,7 @@ class Entry(NamedTuple):
         return int(pid) if pid.isdecimal() else 0
 
 
-def keep(state_dir: str, before: str | None, tip: str, drafts: Sequence[Draft]) -> str:
+def keep(state_dir: str, before: str | None, tip: str, drafts: Sequence[objects.Draft]) -> str:
     """Writes an entry, safe on the disk when this returns, and returns its path."""
     folder = os.path.join(state_dir, FOLDER)
     path = os.path.join(folder, f"{tip}.{os.getpid()}")
@@ -131,7 +134,7 @@ def read(path: str) -> Entry | None:
             return None
         start = line_end + 1
         at = start + int(size) + 1
-        drafts.append(Draft(oid, kind, rest[start : at - 1]))
+        drafts.append(objects.Draft(oid, kind, rest[start : at - 1]))
     return Entry(path, None if words[2] == "-" else words[2], words[3], tuple(drafts))
 
 
@@ -141,3 +144,38 @@ def drop(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         pass
+
+
+def restore(repo: Repository, reader: objects.Reader, drafts: Sequence[objects.Draft]) -> int:
+    """Writes again what is missing of these objects; returns how many that were."""
+    by_id = {draft.oid: draft for draft in drafts}
+    repaired = 0
+    for tried in range(_ROUNDS):
+        # A reader looks for a loose object each time it is asked.
+        if len(by_id) <= 50:
+            found = reader.many(by_id)
+            gone = [oid for oid, one in zip(by_id, found, strict=True) if one is None]
+        else:
+            gone = objects.missing(repo, by_id)
+        if not gone:
+            break
+        if tried:
+            # git takes an object for written whose file is there, whatever is in it.
+            for oid in gone:
+                _drop_unreadable(repo, oid)
+        repaired += len(gone)
+        objects.write(repo, [by_id[oid] for oid in gone])
+    return repaired
+
+
+def _drop_unreadable(repo: Repository, oid: str) -> None:
+    try:
+        os.unlink(os.path.join(repo.common_dir, "objects", oid[:2], oid[2:]))
+    except FileNotFoundError:
+        pass
+
+
+def restore_all(repo: Repository, reader: objects.Reader, state_dir: str) -> int:
+    """Writes again what a gc has taken of the latest events; returns how many objects."""
+    found = (read(path) for path in entries(state_dir))
+    return sum(restore(repo, reader, entry.drafts) for entry in found if entry is not None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gittasks.domain.task import Task
-    from gittasks.ledger.ledger import Ledger
+    from gittasks.ledger.view import View
 
 __all__ = ["Checked", "Result", "Round", "Rounds", "rounds_of"]
 
@@ -65,7 +65,7 @@ class _Kept(NamedTuple):
     found: Rounds
 
 
-def rounds_of(ledger: Ledger, task: Task) -> Rounds:
+def rounds_of(ledger: View, task: Task) -> Rounds:
     """Returns what came back of a task."""
     # Nobody has ever started on it, so nothing can have come back.
     if task.branch is None and task.findings is None:
@@ -80,7 +80,7 @@ def rounds_of(ledger: Ledger, task: Task) -> Rounds:
     return found
 
 
-def _looked_up(ledger: Ledger, task: str, kept: _Kept | None) -> Rounds:
+def _looked_up(ledger: View, task: str, kept: _Kept | None) -> Rounds:
     from gittasks.domain.events import CheckPassed, CheckRefuted, FeedbackGiven
     from gittasks.ledger import history
     from gittasks.plumbing.merging import is_ancestor
@@ -110,7 +110,7 @@ def _looked_up(ledger: Ledger, task: str, kept: _Kept | None) -> Rounds:
     return Rounds((*known.rounds, *reversed(rounds)), checked or known.checked)
 
 
-def _is_there(ledger: Ledger, commit: str) -> bool:
+def _is_there(ledger: View, commit: str) -> bool:
     return ledger.reader.get(commit) is not None
 
 

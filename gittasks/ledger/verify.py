@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
-    from gittasks.ledger.ledger import Ledger
+    from gittasks.ledger.view import View
     from gittasks.plumbing.repository import Repository
 
 __all__ = ["Checker", "Finding", "Fold", "Report", "oldest_first", "verify"]
@@ -284,7 +284,7 @@ class Checker:
         return None
 
 
-def verify(ledger: Ledger) -> Report:
+def verify(ledger: View) -> Report:
     """Checks the whole ledger, from its first commit to its tip."""
     tip = ledger.tip
     checker = Checker(ledger.repo, ledger.reader)
@@ -305,7 +305,7 @@ def verify(ledger: Ledger) -> Report:
 
 
 def _at_the_tip(
-    ledger: Ledger, checker: Checker, tip: str, known: Iterable[Finding]
+    ledger: View, checker: Checker, tip: str, known: Iterable[Finding]
 ) -> Iterator[Finding]:
     said = {finding.message for finding in known}
     for problem in ledger.problems():
@@ -319,7 +319,7 @@ def _at_the_tip(
             yield Finding("cache", tip, task_id, words)
 
 
-def _notes(ledger: Ledger, checker: Checker) -> tuple[str, ...]:
+def _notes(ledger: View, checker: Checker) -> tuple[str, ...]:
     notes = [
         f"A former tip is kept at {name} ({oid[:_SHOWN]})."
         for name, oid in refs.list(ledger.repo, PRE_REPLAY).items()

@@ -9,57 +9,43 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import Busy, Corrupt, GittasksError, Refused, UnknownTask
 from gittasks.domain.events import Event, Initialized
-from gittasks.domain.task_graph import Overlay
-from gittasks.ledger import journal, layout, message, recover
+from gittasks.ledger import journal, layout, message, recover, repair
 from gittasks.ledger.build import Builder
 from gittasks.ledger.graph import LedgerGraph
-from gittasks.ledger.ledger import Appended
+from gittasks.ledger.locking import unwritable
 from gittasks.plumbing import objects, refs
-from gittasks.plumbing.errors import GitError, LockTimeout, ObjectMissing, RefLocked, RefMoved
-from gittasks.plumbing.locks import FileLock
+from gittasks.plumbing.errors import GitError, ObjectMissing, RefLocked, RefMoved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gittasks.domain.config import Project
     from gittasks.domain.task_graph import Graph
-    from gittasks.ledger.ledger import Ledger
+    from gittasks.ledger.view import View
 
     Decide = Callable[[Graph], Sequence[Event]]
     Also = Sequence[refs.Change] | Callable[[], Sequence[refs.Change]]
 
-__all__ = ["WriteLock", "append", "builder", "create"]
+__all__ = ["Appended", "append", "create"]
 
 _ROUNDS = 10
 _GC_EVERY = 256
 
 
-class WriteLock:
-    """The lock that every writer of this repository queues for; says who holds it."""
+class Appended(NamedTuple):
+    """What an append wrote: events as they stand in the ledger, one commit each, and the tips."""
 
-    def __init__(self, state_dir: str, timeout: float) -> None:
-        """Waits as many seconds at most."""
-        self._lock = FileLock(
-            os.path.join(state_dir, "write.flk"), timeout, "write lock of the ledger"
-        )
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire()
-        except LockTimeout as error:
-            raise Busy(str(error), "Try again when the holder has finished.") from None
-        except OSError as error:
-            raise _unwritable(error) from None
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    events: tuple[Event, ...]
+    commits: tuple[str, ...]
+    tip: str
+    before: str | None
 
 
-def create(ledger: Ledger, settings: Project, actor: str) -> str:
+def create(ledger: View, settings: Project, actor: str) -> str:
     """Begins the ledger with these settings and returns the commit of its first event."""
     from gittasks.domain.config import project_dict
 
@@ -73,7 +59,7 @@ def create(ledger: Ledger, settings: Project, actor: str) -> str:
             raise Refused(f"There is a branch {ledger.short_branch} already.")
         empty = objects.draft(ledger.repo, "tree", b"")
         root = objects.draft(ledger.repo, "commit", layout.root_commit(empty.oid))
-        commits = builder(ledger, objects.parse_commit(root.oid, root.data), None, None)
+        commits = Builder.on(ledger, objects.parse_commit(root.oid, root.data), None, None)
         commits.add(empty)
         commits.add(root)
         commits.append(event)
@@ -82,7 +68,7 @@ def create(ledger: Ledger, settings: Project, actor: str) -> str:
     return commits.commits[-1]
 
 
-def append(ledger: Ledger, decide: Decide, also: Also) -> Appended:
+def append(ledger: View, decide: Decide, also: Also) -> Appended:
     """Writes what `decide` says on the newest graph, and moves the other refs with it."""
     with ledger.locked():
         _require_not_checked_out(ledger)
@@ -94,31 +80,14 @@ def append(ledger: Ledger, decide: Decide, also: Also) -> Appended:
                     raise
                 _pause(tried)
             except ObjectMissing as error:
-                if not recover.restore_from_journal(ledger):
+                if not journal.restore_all(ledger.repo, ledger.reader, ledger.state_dir):
                     raise Corrupt(
                         f"The ledger is damaged: {error}", "Run `git tasks recover` to repair it."
                     ) from None
     raise Busy("Others change the ledger all the time.", "Try again.")
 
 
-def builder(
-    ledger: Ledger, above: objects.Commit, graph: Graph | None, settings: bytes | None
-) -> Builder:
-    """Returns what makes commits on top of one, given the tasks and settings there."""
-    return Builder(
-        ledger.repo,
-        ledger.reader,
-        above,
-        None if graph is None else Overlay(graph),
-        settings,
-        host=ledger.host,
-        now=ledger.clock(),
-        committer=ledger.identity(),
-        sign=ledger.signs,
-    )
-
-
-def _append(ledger: Ledger, decide: Decide, also: Also) -> Appended:
+def _append(ledger: View, decide: Decide, also: Also) -> Appended:
     above = recover.writable_tip(ledger)
     ledger.is_at(above and above.oid)
     # Raises where there is no ledger.
@@ -129,7 +98,7 @@ def _append(ledger: Ledger, decide: Decide, also: Also) -> Appended:
     events = _decided(decide, graph)
     if not events:
         return Appended((), (), before, before)
-    commits = builder(ledger, above, graph, snapshot.text(layout.PROJECT_FILE))
+    commits = Builder.on(ledger, above, graph, snapshot.text(layout.PROJECT_FILE))
     for event in events:
         commits.append(event)
     _publish(ledger, commits, before, also() if callable(also) else also)
@@ -149,7 +118,7 @@ def _decided(decide: Decide, graph: LedgerGraph) -> Sequence[Event]:
 
 
 def _publish(
-    ledger: Ledger, commits: Builder, before: str | None, also: Sequence[refs.Change]
+    ledger: View, commits: Builder, before: str | None, also: Sequence[refs.Change]
 ) -> None:
     """Writes the objects and moves the refs; afterwards every object is there."""
     tip = commits.commits[-1]
@@ -157,7 +126,7 @@ def _publish(
     try:
         entry = journal.keep(ledger.state_dir, before, tip, drafts)
     except OSError as error:
-        raise _unwritable(error) from None
+        raise unwritable(error) from None
     backup = ledger.reader.get(layout.BACKUP)
     changes = (
         # First, so that a process killed between two refs has moved this one.
@@ -167,7 +136,7 @@ def _publish(
     )
     try:
         objects.write(ledger.repo, drafts)
-        recover.patient_transaction(ledger, changes, _note(commits), drafts)
+        repair.patient_transaction(ledger, changes, _note(commits), drafts)
     except GitError as error:
         # What git says last is not always what it did.
         if not _is_written(ledger, commits, before):
@@ -176,19 +145,19 @@ def _publish(
     _settle(ledger, drafts)
 
 
-def _settle(ledger: Ledger, drafts: Sequence[objects.Draft]) -> None:
+def _settle(ledger: View, drafts: Sequence[objects.Draft]) -> None:
     """Makes sure that a gc beside us has taken nothing, and clears the journal."""
-    recover.restore(ledger, drafts)
+    journal.restore(ledger.repo, ledger.reader, drafts)
     old, recent = journal.sorted_out(ledger.state_dir)
     for path in (*old, *recent):
         entry = journal.read(path)
         if entry is not None:
-            recover.restore(ledger, entry.drafts)
+            journal.restore(ledger.repo, ledger.reader, entry.drafts)
     for path in old:
         journal.drop(path)
 
 
-def _is_written(ledger: Ledger, commits: Builder, before: str | None) -> bool:
+def _is_written(ledger: View, commits: Builder, before: str | None) -> bool:
     """Tells whether our commits are in the ledger although the move was refused."""
     now = refs.read(ledger.repo, ledger.branch)
     if now is None or now == before:
@@ -205,7 +174,7 @@ def _is_written(ledger: Ledger, commits: Builder, before: str | None) -> bool:
     return False
 
 
-def _tidy_now_and_then(ledger: Ledger, commits: Builder) -> None:
+def _tidy_now_and_then(ledger: View, commits: Builder) -> None:
     # Ids are random, so this needs no count of what is there.
     if any(int(event.event_id[:8], 16) % _GC_EVERY == 0 for event in commits.events):
         from gittasks.ledger import upkeep
@@ -213,8 +182,8 @@ def _tidy_now_and_then(ledger: Ledger, commits: Builder) -> None:
         upkeep.collect_in_background(ledger.repo)
 
 
-def _require_not_checked_out(ledger: Ledger) -> None:
-    where = recover.checked_out_at(ledger.repo, ledger.branch)
+def _require_not_checked_out(ledger: View) -> None:
+    where = repair.checked_out_at(ledger.repo, ledger.branch)
     if where is not None:
         raise Refused(
             f"The ledger is checked out at {where}, so nothing can be written to it.",
@@ -232,13 +201,6 @@ def _told(error: GitError) -> Exception:
             "Try again; `git tasks recover` removes it if its process is dead.",
         )
     return GittasksError(f"The ledger was not changed: {error}")
-
-
-def _unwritable(error: OSError) -> GittasksError:
-    return GittasksError(
-        f"The ledger cannot be written: {error.strerror} ({error.filename}).",
-        "Make the folder writable, or make room on the disk.",
-    )
 
 
 def _note(commits: Builder) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from gittasks.domain.decide import decide
 from gittasks.domain.errors import Busy, GittasksError, Refused
 from gittasks.domain.requests import Landing, Speaker, Submit
-from gittasks.ledger import recover
+from gittasks.ledger import repair
 from gittasks.plumbing import merging, refs
 from gittasks.plumbing.errors import GitError, LockTimeout
 from gittasks.plumbing.locks import FileLock
@@ -188,7 +188,7 @@ def _completed(
     if not is_in:
         changes = changes_of(site.repo, record, record.commit)
         note = f"gittasks: {record.task} landed"
-        recover.patient_transaction(site.ledger, changes, note, ())
+        repair.patient_transaction(site.ledger, changes, note, ())
     return [_COMPLETED.format(record.task), *follow(site, record, again=True)]
 
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from gittasks.domain.speaker import Held
     from gittasks.domain.task import State, Task
     from gittasks.domain.task_graph import Graph
-    from gittasks.ledger.ledger import Appended, Ledger
+    from gittasks.ledger.ledger import Ledger
+    from gittasks.ledger.writing import Appended
     from gittasks.plumbing import refs
     from gittasks.plumbing.repository import Config
 

@@ -12,10 +12,12 @@ from gittasks.domain.decide import decide_all
 from gittasks.domain.errors import Busy, Corrupt, GittasksError, NoLedger, Refused, UsageFault
 from gittasks.domain.events import Configured, Event, Noted
 from gittasks.domain.requests import Abort, Note, Submit
-from gittasks.ledger import journal, writing
+from gittasks.ledger import journal
+from gittasks.ledger.build import Builder
 from gittasks.ledger.layout import BACKUP
-from gittasks.ledger.ledger import Appended, Ledger
+from gittasks.ledger.ledger import Ledger
 from gittasks.ledger.verify import verify
+from gittasks.ledger.writing import Appended
 from gittasks.plumbing import objects, refs
 from gittasks.plumbing.errors import RefMoved
 from tests.support.builders import BRANCH, NOW, hexadecimal, write_ledger
@@ -137,7 +139,7 @@ def test_a_writer_without_the_lock_makes_us_decide_again(ledger: Ledger, folder:
         if not seen:
             other = open_ledger(folder)
             above = other.reader.commit(other.tip)
-            commits = writing.builder(other, above, other.graph(), None)
+            commits = Builder.on(other, above, other.graph(), None)
             note = decide_all(other.graph(), [Note("000001", "theirs")], speaks())[0]
             commits.append(note)
             objects.write(other.repo, list(commits.drafts.values()))

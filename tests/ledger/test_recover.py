@@ -11,7 +11,7 @@ import pytest
 from gittasks.domain.errors import Busy, Corrupt
 from gittasks.domain.frontmatter import render
 from gittasks.domain.requests import Abort, Claim, Edit, Facts, Note, Speaker, Submit
-from gittasks.ledger import journal, recover
+from gittasks.ledger import journal, recover, repair
 from gittasks.ledger.layout import BACKUP, PRE_REPLAY
 from gittasks.ledger.ledger import Ledger
 from gittasks.ledger.verify import verify
@@ -224,7 +224,7 @@ def test_a_lock_file_that_nobody_touched_for_long_is_removed(ledger: Ledger, fol
 def test_a_fresh_lock_file_of_somebody_else_is_respected(ledger: Ledger, folder: Path) -> None:
     lock = folder / ".git" / f"{BRANCH}.lock"
     lock.write_text("")
-    assert recover.remove_stale(str(lock)) is False
+    assert repair.remove_stale(str(lock)) is False
     assert lock.exists()
 
 
