@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.benchmarks import contention, memory, past, reads, start, trees, writes
 from tests.benchmarks.fixtures import Fixtures, Plan
 from tests.benchmarks.installation import install
-from tests.benchmarks.measure import Machine, Units
+from tests.benchmarks.measure import Failed, Machine, Units
 from tests.benchmarks.table import Row, as_json, markdown
 
 GROUPS: dict[str, Callable[[Plan], Iterator[Row]]] = {
@@ -50,12 +50,13 @@ def main() -> int:
             events=1_000 if options.quick else 10_000,
             is_quick=options.quick,
         )
-        rows = [row for name in options.rows for row in _measured(name, plan)]
+        rows, failed = _all_measured(options.rows, plan)
         units = machine.units()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(as_json(rows, units, described()) if options.json else told(rows, units))
-    return int(options.strict and any(row.verdict == "missed" for row in rows))
+    missed = options.strict and any(row.verdict == "missed" for row in rows)
+    return int(failed or missed)
 
 
 def _options() -> argparse.Namespace:
@@ -91,11 +92,20 @@ def _sizes(options: argparse.Namespace) -> tuple[int, ...]:
     return (1_000, 10_000, 100_000) if options.full else (1_000, 10_000)
 
 
-def _measured(name: str, plan: Plan) -> list[Row]:
-    started = time.monotonic()
-    found = list(GROUPS[name](plan))
-    print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-    return found
+def _all_measured(names: list[str], plan: Plan) -> tuple[list[Row], bool]:
+    """Returns the rows of all groups, and whether one of them could not be measured."""
+    rows: list[Row] = []
+    failed = False
+    plan.machine.calibrate(plan.fixtures.empty())
+    for name in names:
+        started = time.monotonic()
+        try:
+            rows += GROUPS[name](plan)
+        except Failed as error:
+            failed = True
+            print(f"{name} could not be measured: {error}", file=sys.stderr, flush=True)
+        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    return rows, failed
 
 
 def told(rows: list[Row], units: Units) -> str:

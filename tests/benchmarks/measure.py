@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from tests.benchmarks.installation import Installation
 
+# No gc of git's own runs beside what is measured.
+SETTINGS = "[user]\n\tname = Ada\n\temail = ada@example.org\n[gc]\n\tauto = 0\n"
+
 CLICK = "import click; click.group()(lambda: None).command('x')(lambda: None)"
 
 # Where a process began shows in its peak: the launcher is smaller than anything it measures.
@@ -66,6 +69,10 @@ class Budget(NamedTuple):
         return self.p * units.p + self.r * units.r + self.seconds
 
 
+class Failed(Exception):
+    """A command ended otherwise than expected."""
+
+
 class Machine:
     """Runs the installed tool, git and python, all in one clean environment."""
 
@@ -76,7 +83,7 @@ class Machine:
         self.rounds = rounds
         self._calibrations: list[Units] = []
         home.mkdir()
-        (home / "gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+        (home / "gitconfig").write_text(SETTINGS)
         self.environment = {
             "PATH": os.path.dirname(installation.command) + os.pathsep + os.environ["PATH"],
             "HOME": str(home),
@@ -96,7 +103,7 @@ class Machine:
         expected: int | None = 0,
         stdin: bytes | None = None,
     ) -> Sample:
-        """Runs a command to its end; stops the benchmark where it ends otherwise than expected."""
+        """Runs a command to its end; raises Failed where it ends otherwise than expected."""
         started = time.perf_counter()
         with subprocess.Popen(
             argv,
@@ -118,7 +125,7 @@ class Machine:
             wall = time.perf_counter() - started
             process.returncode = os.waitstatus_to_exitcode(status)
         if expected is not None and process.returncode != expected:
-            raise SystemExit(
+            raise Failed(
                 f"{' '.join(argv)} ended with {process.returncode}:\n{err.decode(errors='replace')}"
             )
         return Sample(usage.ru_utime + usage.ru_stime, wall, process.returncode, out, err)
@@ -148,7 +155,7 @@ class Machine:
         self._calibrations.append(
             Units(
                 self.run([self.python, "-c", "pass"], folder).cpu,
-                self.git(folder, "rev-parse", "--git-dir").cpu,
+                self.git(folder, "rev-parse", "HEAD").cpu,
                 self.run([self.python, "-c", CLICK], folder).cpu,
             )
         )
