@@ -397,6 +397,12 @@ def test_a_document_names_at_most_a_thousand_dependencies() -> None:
             decide(graph, request, facts())
 
 
+def test_a_thousand_dependencies_may_be_named() -> None:
+    graph = a_graph(*(task_at("CLOSED", n) for n in range(1, 1001)))
+    now, _text = decided(graph, _new(depends_on=tuple(graph.tasks)), facts())
+    assert len(now.depends_on) == 1000
+
+
 # Who waits, and how many.
 
 

@@ -93,6 +93,36 @@ def test_only_what_differs_from_the_default_is_said() -> None:
     assert data_of(Created("Fix", priority=2, labels=("ui",))) == '{"title":"Fix","labels":["ui"]}'
 
 
+def test_what_is_left_out_has_the_default_of_the_first_version() -> None:
+    defaults = {kind: dict(cls._field_defaults) for kind, cls in CHANGES.items()}
+    assert defaults == {
+        "create": {
+            "labels": (), "priority": 2, "checks": (), "depends_on": (), "parent": None,
+            "supersedes": None, "follows": None, "assignee": None, "proposed_by": None,
+        },
+        "submit": {
+            "enters": None, "outcome": None, "draft": None, "mode": None, "no_change": False,
+            "remark": None, "cost": None,
+        },
+        "unblock": {"cause": None},
+        "feedback": {"round": 1, "rejections": 0, "held_reason": None, "cost": None},
+        "pass": {"results": ()},
+        "fail": {"results": (), "failures": 1, "held_reason": None},
+        "hold": {"cost": None},
+        "resume": {"remark": None},
+        "abort": {"reason": None, "cost": None},
+        "claim": {"assignment": None},
+        "release": {"why": "released", "reason": None, "cost": None},
+        "edit": {"set": (), "unset": (), "body": False, "seen": False},
+        "note": {"artifacts": (), "seen": False},
+        "reparent": {"parent": None},
+        "reorder": {},
+        "init": {"project": ()},
+        "configure": {"set": (), "unset": (), "path": None},
+        "external": {"set": (), "unset": (), "body": False, "created": False},
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "problem"),
     [

@@ -162,6 +162,7 @@ def test_what_waits_for_nobody_is_not_in_the_inbox(task: Task) -> None:
         (task_at("NEW", attention=REJECTED), 7),
         (task_at("NEW", attention=REJECTED, proposed_by="bob"), 7),
         (task_at("HELD_WORK", attention=REJECTED), 2),
+        (task_at("HELD_DESIGN", proposed_by="bob"), 4),
         (task_at("BLOCKED", attention=REJECTED, depends_on=("000002",)), 5),
         (task_at("WORK", held_by="bob", expires=-9, attention=REJECTED), 6),
     ],
