@@ -137,7 +137,9 @@ def test_a_release_ends_the_claim_and_nothing_else(state: State) -> None:
     ("why", "role", "written"),
     [("forced", "manager", "manager"), ("died", None, "tool"), ("expired", "worker", "tool")],
 )
-def test_a_release_records_why_and_for_whom(why: ReleaseReason, role: SpeakingRole | None, written: str) -> None:
+def test_a_release_records_why_and_for_whom(
+    why: ReleaseReason, role: SpeakingRole | None, written: str
+) -> None:
     task = task_at("WORK", held_by="bob", expires=0)
     (event,) = decide(a_graph(task), Release(ONE, why=why), facts(role, "eve"))
     assert (event.change, event.role, event.claim) == (Released(why), written, task.claim)
