@@ -114,6 +114,8 @@ def _stop(decision: Decision, request: Hold | Resume | Abort) -> None:
             stop.resume(decision, request)
         case Abort():
             stop.abort(decision, request)
+        case _:
+            assert_never(request)
 
 
 def _is_repeat(decision: Decision, request: Request) -> bool:
