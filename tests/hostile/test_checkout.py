@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,15 @@ AFTER = {"a.txt": "new a\n", "b.txt": "new b\n", "c.txt": "new c\n", "é new": "
 
 
 @pytest.fixture
-def stuck(tmp_path: Path) -> Path:
+def stuck(once: Path, tmp_path: Path) -> Path:
     """Returns a repository whose landing has moved the refs and not the checkout."""
-    repo = begun(tmp_path / "repo", "Change much", files=BEFORE)
+    return Path(shutil.copytree(once, tmp_path / "repo", symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns what each test copies."""
+    repo = begun(tmp_path_factory.mktemp("once") / "repo", "Change much", files=BEFORE)
     changes: dict[str, str | None] = {"gone": None, "folder/x": None, "folder": "a file now\n"}
     reviewed(repo, "1", {**changes, **AFTER})
     records = repo / ".git" / "gittasks" / "landing"

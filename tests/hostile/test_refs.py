@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,15 @@ NOWHERE = "12345678" * 5
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
+def repo(once: Path, tmp_path: Path) -> Path:
     """Returns a repository with a ledger and a task."""
-    return begun(tmp_path / "repo", "First")
+    return Path(shutil.copytree(once, tmp_path / "repo", symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns what each test copies."""
+    return begun(tmp_path_factory.mktemp("once") / "repo", "First")
 
 
 def _loose(repo: Path, oid: str) -> Path:
