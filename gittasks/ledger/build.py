@@ -194,4 +194,6 @@ def author_of(event: Event, host: str) -> objects.Signature:
     name = "".join(
         c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in event.actor
     ).strip("-.")
-    return objects.Signature(event.actor, f"{name or 'unknown'}@{host}.invalid", event.at)
+    return objects.Signature(
+        message.plain(event.actor), f"{name or 'unknown'}@{host}.invalid", event.at
+    )

@@ -17,7 +17,7 @@ try:
 except ImportError:  # pragma: no cover
     import sqlite3  # type: ignore[no-redef]
 
-from gittasks.ledger.schema import VERSION
+from gittasks.ledger.schema import VERSION, storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,6 +117,7 @@ class Cache:
 
     def select(self, sql: str, arguments: Sequence[Any] = ()) -> list[Any]:
         """Returns the answer at our commit, whatever other processes do to the file meanwhile."""
+        arguments = tuple(map(storable, arguments))
         for tried in range(_ROUNDS):
             db = self._db
             if db is None:

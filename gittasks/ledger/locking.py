@@ -34,7 +34,8 @@ class WriteLock:
 
 def unwritable(error: OSError) -> GittasksError:
     """Returns what a failed write of a file means for whoever wanted it."""
+    where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
     return GittasksError(
-        f"The ledger cannot be written: {error.strerror} ({error.filename}).",
+        f"The ledger cannot be written: {error.strerror}{where}.",
         "Make the folder writable, or make room on the disk.",
     )

@@ -157,8 +157,13 @@ def subject(event: Event) -> str:
     if event.target is not None:
         before = f"{event.source} -> " if event.source else "-> "
         words.append((before if event.is_transition else "") + event.target)
-    line = f"{' '.join(words)} ({event.role} {_ODD_CHARACTER.sub('', event.actor).strip()})"
+    line = f"{' '.join(words)} ({event.role} {plain(event.actor)})"
     return line if len(line) <= _SUBJECT_LIMIT else line[: _SUBJECT_LIMIT - 2] + "…)"
+
+
+def plain(name: str) -> str:
+    """Returns a name without what a terminal could obey when git prints it."""
+    return _ODD_CHARACTER.sub("", name).strip()
 
 
 def decode(message: bytes, at: int, commit: str = "") -> Event:

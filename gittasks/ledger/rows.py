@@ -12,7 +12,7 @@ from gittasks.domain.frontmatter import header_json, parse
 from gittasks.domain.machine import INBOX_ABORTED_DEPENDENCY
 from gittasks.domain.task import STATES
 from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path, task_path
-from gittasks.ledger.schema import COLUMNS, INDEXES, TABLES
+from gittasks.ledger.schema import COLUMNS, INDEXES, TABLES, storable
 from gittasks.ledger.waiting import Node, Web, reach, sources_of, waiting_on
 from gittasks.plumbing.objects import FILE
 
@@ -213,7 +213,7 @@ class Update:
 
         self._db.execute(
             "INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?)",
-            (_utf8(path), task, oid, message, json.dumps(lines)),
+            (_utf8(path), task, oid, storable(message), json.dumps(lines)),
         )
 
     def _put(self, task: Task, blob: str) -> None:
@@ -223,13 +223,13 @@ class Update:
         labels = "\n".join(("", *task.labels, "")) if task.labels else ""
         self._db.execute(
             _UPSERT,
-            (
+            tuple(map(storable, (
                 number, task.id, task.uid, task.title, task.state, machine.STAGE[task.state].role,
                 int(task.is_open), task.enters, task.outcome, task.priority, task.sort_key,
                 task.parent, task.supersedes, task.claimed_by, task.lease_expires, task.assignee,
                 task.entered_at, task.branch, task.proposed_by, labels, blob,
                 machine.queue_rank(task), own_rank, own_rank,
-            ),
+            ))),
         )  # fmt: skip
         self._db.execute(
             "INSERT OR REPLACE INTO documents VALUES (?, ?)", (number, header_json(task))

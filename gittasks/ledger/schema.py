@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "INDEXES", "TABLES", "VERSION"]
+from typing import Any
+
+__all__ = ["COLUMNS", "INDEXES", "TABLES", "VERSION", "storable"]
 
 VERSION = 1
 """What the file says it is made by; one of another version is built anew."""
@@ -44,3 +46,13 @@ CREATE INDEX inbox ON tasks (inbox_rank, blocking DESC, entered_at, n) WHERE inb
 CREATE INDEX leases ON tasks (lease_expires) WHERE lease_expires IS NOT NULL;
 CREATE INDEX bad ON problems (id)
 """
+
+
+def storable(value: Any) -> Any:
+    """Returns a value that SQLite takes: halves of characters, which it cannot hold, become `?`.
+
+    The document keeps them; here they would stop every command that reads the rows.
+    """
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-8", "replace").decode("utf-8")

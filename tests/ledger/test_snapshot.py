@@ -423,3 +423,15 @@ def test_unknown_ids_give_nothing(repo: Repository, reader: Reader) -> None:
         snapshot.text("template.md"),
         snapshot.tasks(["000002", "999999", "000001"])[0].id,
     ) == (None, None, None, None, 0, 0, None, "000002")
+
+
+def test_halves_of_characters_stop_no_list(repo: Repository, reader: Reader) -> None:
+    odd = a_task(1, state="WORK", claimed_by="a\udce9", labels=("caf\udce9",), assignee="a\udce9")
+    snapshot = snapshot_of(repo, reader)
+    snapshot.refresh(write_ledger(repo, [odd, a_task(2)]))
+    assert [snapshot.task("000001"), *ids(snapshot)] == [odd, "000001", "000002"]
+    assert snapshot.listing(("id", "claimed_by"), Filter(labels=("caf\udce9",))) == [
+        ("000001", "a?")
+    ]
+    snapshot.refresh(write_ledger(repo, [odd, a_task(3)]))
+    assert ids(snapshot) == ["000001", "000003"]
