@@ -66,6 +66,9 @@ def list(repo: Repository) -> tuple[Worktree, ...]:
     found = [
         _worktree(block.split(separator), repo.null_oid) for block in blocks if block.strip("\0\n")
     ]
+    if found and found[0].path == repo.common_dir == repo.git_dir and repo.worktree:
+        # Of a git directory elsewhere git does not know the checkout, but we stand in it.
+        found[0] = found[0]._replace(path=repo.worktree)
     return tuple(one for one in found if not is_of_another(repo, one.path))
 
 

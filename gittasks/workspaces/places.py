@@ -60,21 +60,30 @@ def state_dir(repo: Repository) -> str:
 
 def checkout_of(repo: Repository) -> str | None:
     """Returns the top of the user's own checkout, None for a bare repository."""
-    folder, name = os.path.split(repo.common_dir)
-    configured = repo.config.get("core.worktree")
-    if configured:
-        return os.path.realpath(os.path.join(repo.common_dir, configured))
-    if repo.config.get_bool("core.bare", name != ".git"):
-        return None
-    if name == ".git":
-        return folder
+    known = _recorded_checkout(repo)
+    if known is not None or _is_bare(repo):
+        return known
     # A git directory elsewhere does not say where its checkout is; the one we stand in is it.
     return repo.worktree if repo.git_dir == repo.common_dir else None
 
 
+def _recorded_checkout(repo: Repository) -> str | None:
+    """Returns the checkout that the git directory itself tells, wherever we stand."""
+    folder, name = os.path.split(repo.common_dir)
+    configured = repo.config.get("core.worktree")
+    if configured:
+        return os.path.realpath(os.path.join(repo.common_dir, configured))
+    return folder if name == ".git" and not _is_bare(repo) else None
+
+
+def _is_bare(repo: Repository) -> bool:
+    return repo.config.get_bool("core.bare", os.path.basename(repo.common_dir) != ".git")
+
+
 def worktree_root(repo: Repository) -> str:
     """Returns the folder that holds the tasks' folders; it is never inside the user's checkout."""
-    checkout = checkout_of(repo)
+    # It must be the same folder from everywhere, so it follows from the git directory alone.
+    checkout = _recorded_checkout(repo)
     main = checkout or repo.common_dir.removesuffix(os.sep + ".git").removesuffix(".git")
     configured = repo.config.get("gittasks.worktreeDir")
     if configured:
@@ -82,7 +91,7 @@ def worktree_root(repo: Repository) -> str:
         root = os.path.realpath(root)
     else:
         root = os.path.realpath(main) + ".tasks"
-    for owner in filter(None, (checkout, repo.common_dir)):
+    for owner in filter(None, (checkout_of(repo), repo.common_dir)):
         inside = os.path.realpath(owner)
         if root == inside or root.startswith(inside + os.sep):
             raise Refused(

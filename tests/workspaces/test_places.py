@@ -62,10 +62,20 @@ def test_a_neighbour_with_a_longer_name_is_not_inside(tmp_path: Path) -> None:
     assert root_of(folder) == str(tmp_path / "repository")
 
 
+def test_a_git_directory_elsewhere_has_one_place_wherever_we_stand(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "repo")
+    git(folder, "init", "-q", "--separate-git-dir", str(tmp_path / "store.git"))
+    git(folder, "worktree", "add", "-q", str(tmp_path / "side"), "-b", "side")
+    roots = [root_of(place) for place in (folder, tmp_path / "side", tmp_path / "store.git")]
+    assert roots == [str(tmp_path / "store.tasks")] * 3
+
+
 def test_a_git_directory_elsewhere_does_not_hide_the_checkout(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "repo")
     git(folder, "init", "-q", "--separate-git-dir", str(tmp_path / "store.git"))
-    assert root_of(folder) == str(tmp_path / "repo.tasks")
+    git(folder, "config", "gittasks.worktreeDir", str(folder / "trees"))
+    with pytest.raises(Refused, match="lies inside"):
+        root_of(folder)
 
 
 def test_a_folder_below_a_tree_belongs_to_the_task(tmp_path: Path) -> None:
