@@ -29,6 +29,10 @@ def own_words(stderr: str) -> str:
     return chosen if chosen.endswith((".", "!", "?")) else chosen + "."
 
 
+class BadSetting(ValueError):
+    """A setting in git's configuration has a value that it cannot have."""
+
+
 class GitError(Exception):
     """git ended with a failure."""
 

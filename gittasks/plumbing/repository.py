@@ -13,7 +13,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from gittasks.plumbing.errors import GitError, NotARepository
+from gittasks.plumbing.errors import BadSetting, GitError, NotARepository
 from gittasks.plumbing.process import Completed, run
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Config:
         try:
             return parse(value)
         except ValueError:
-            raise ValueError(f"The setting {key} is {value!r}, which is not {wanted}.") from None
+            raise BadSetting(f"The setting {key} is {value!r}, which is not {wanted}.") from None
 
 
 def _config_key(key: str) -> str:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from gittasks.domain.errors import Busy, GittasksError, NoLedger
-from gittasks.plumbing.errors import GitError, GitTimeout, LockTimeout, NotARepository, RefMoved
+from gittasks.domain.errors import Busy, GittasksError, NoLedger, UsageFault
+from gittasks.plumbing.errors import (
+    BadSetting,
+    GitError,
+    GitTimeout,
+    LockTimeout,
+    NotARepository,
+    RefMoved,
+)
 
 
 def told(error: BaseException) -> GittasksError | None:
@@ -15,6 +22,8 @@ def told(error: BaseException) -> GittasksError | None:
             return NoLedger(
                 _sentence(error), "Go to a git repository, or make one with `git init`."
             )
+        case BadSetting():
+            return UsageFault(_sentence(error), "Correct it with `git config`.")
         case GitTimeout():
             return Busy(_sentence(error), "Try again, or raise `git config gittasks.gitTimeout`.")
         case LockTimeout():
