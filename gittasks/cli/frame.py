@@ -159,6 +159,11 @@ def verb_data(outcome: Outcome) -> dict[str, Any]:
 
 def _told(outcome: Outcome) -> tuple[str, ...]:
     task = outcome.task
+    if outcome.extra.get("dry_run") and outcome.source != outcome.target:
+        step = f"{task.id} would {outcome.kind} {outcome.source} -> {outcome.target}"
+        return (step, *(f"{other} would be unblocked" for other in outcome.unblocked))
+    if outcome.kind == "check":
+        return (f"{task.id} {task.state}: the checks pass",)
     if not outcome.changed:
         return (f"{task.id} {task.state}: nothing to do",)
     moved = f" {outcome.source or '-'} -> {outcome.target}"

@@ -94,7 +94,7 @@ def _require_committed(task: Task, report: GuardReport, *, no_change: bool) -> N
             report,
             f"The branch {task.branch} no longer contains {_short(task.dispatched)}, "
             "the commit it was handed out at: its history was rewritten.",
-            f"Run `git reset --hard {_short(task.dispatched)}` and add your commits on top.",
+            f"Run `git reset --soft {_short(task.dispatched)}` and commit again: your files stay.",
         )
     if report.commits == 0 or not report.differs:
         raise _broken(

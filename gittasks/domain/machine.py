@@ -179,7 +179,8 @@ def moves_from(state: State) -> str:
     whose = f"{state} belongs to the {owner}" if owner else f"{state} belongs to nobody"
     moves: dict[str, None] = {}
     for row in TRANSITIONS:
-        if row.source == state and not (row.event == "abort" and state not in ABORTABLE):
+        is_command = not {"tool", "checker"}.issuperset(row.who)
+        if row.source == state and is_command and (row.event != "abort" or state in ABORTABLE):
             moves[row.event] = None
     if STAGE[state].claimable:
         moves["claim"] = None

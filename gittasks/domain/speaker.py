@@ -17,7 +17,7 @@ from gittasks.domain.task import ROLES, Role
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FROM_RECORD = ("submit", "feedback", "hold", "release", "prime")
+FROM_RECORD = ("submit", "feedback", "hold", "release", "prime", "whoami")
 """The verbs whose role may come from this clone's record of the actor's claim."""
 FROM_STATE = ("claim", "start")
 """The verbs whose role is the owner of the task's state when nobody names one."""

@@ -178,7 +178,34 @@ class View:
                 f"The branch {self.short_branch} of the ledger is missing.",
                 "Run `git tasks recover` to bring it back.",
             )
+        fetched = self.fetched()
+        if fetched is not None:
+            short = fetched[0].removeprefix("refs/remotes/")
+            return NoLedger(
+                f"The ledger is at {short}, and not yet in this clone.",
+                "Run `git tasks init` to take it over.",
+            )
         return NoLedger("There is no ledger in this repository yet.", "Run `git tasks init`.")
+
+    def fetched(self) -> tuple[str, str] | None:
+        """Returns ref and tip of a ledger that a clone or a fetch has brought, if there is one.
+
+        Of several remotes origin counts, else the only one that has a ledger.
+        """
+        from gittasks.plumbing import merging, objects
+
+        empty = objects.draft(self.repo, "tree", b"")
+        root = objects.draft(self.repo, "commit", layout.root_commit(empty.oid)).oid
+        found = {
+            ref: oid
+            for ref, oid in refs.list(self.repo, "refs/remotes/").items()
+            if ref.endswith(f"/{self.short_branch}")
+            and self.reader.get(root) is not None
+            and merging.is_ancestor(self.repo, root, oid)
+        }
+        usual = f"refs/remotes/origin/{self.short_branch}"
+        ref = usual if usual in found else next(iter(found)) if len(found) == 1 else None
+        return (ref, found[ref]) if ref is not None else None
 
     # ----------------------------------------------------------------------- for whoever changes it
 

@@ -65,7 +65,7 @@ def check(
         )
     notes = (done.run.report,) if done.run.outcomes else ("There are no checks.",)
     return Outcome(
-        task, "none", task.state, task.state, changed=False, notes=notes, extra=_facts(done)
+        task, "check", task.state, task.state, changed=False, notes=notes, extra=_facts(done)
     )
 
 

@@ -209,6 +209,7 @@ def _prepared(
     task = project.task(record.task)
     extra: dict[str, Any] = {"claim_secret": record.secret, "tree": None, "assignment": None}
     notes: list[str] = []
+    notes += _own_work(project, task, record)
     if not with_tree and not record.body_oid:
         _remember_assignment(project, task, record)
     if with_tree:
@@ -226,6 +227,17 @@ def _prepared(
         tuple(notes),
         extra,
     )
+
+
+def _own_work(project: Project, task: Task, record: records.ClaimRecord) -> list[str]:
+    """Says to a reviewer that what is under review is his own."""
+    if task.state not in machine.REVIEWS:
+        return []
+    for event in project.ledger.history(task.id):
+        if event.kind == "submit" and event.target in (task.state, "CHECK"):
+            own = event.actor == record.actor
+            return [f"You review your own work on {task.id}."] if own else []
+    return []
 
 
 def _with_place(
@@ -286,6 +298,8 @@ def _set_aside(
     live = dispatch.read_file(project.places.assignment(task.id))
     if live is None or assignment.begins_with(given.text, live):
         return
+    if live.rstrip().endswith(tuple(s.heading.encode() for s in machine.STAGES if s.heading)):
+        return  # nothing stands below the heading that was handed out
     folder = leftovers.keep_assignment(project.places, task.id, "", None, project.clock())
     notes.append(f"An earlier ASSIGNMENT.md of {task.id} is kept in {folder}.")
 

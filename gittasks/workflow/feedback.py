@@ -16,6 +16,7 @@ from gittasks.workflow.dispatch import (
     put_assignment_away,
     require_no_landing,
 )
+from gittasks.workspaces import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,9 +72,7 @@ def findings_in(text: str) -> tuple[str, ...]:
 
 
 def _landing_findings(project: Project, task_id: str) -> Sequence[str]:
-    from gittasks.workflow.land import last_refusal  # only with --from-landing
-
-    refusal = last_refusal(project, task_id)
+    refusal = records.refusal(project.state_dir, task_id, project.task(task_id).submitted_tip)
     if refusal is None:
         raise NotAllowed(
             f"No landing of {task_id} has been refused in this clone.",

@@ -24,6 +24,9 @@ class Begun(NamedTuple):
     base: str
     worktrees: str
     commit: str | None
+    adopted: str | None = None
+    """The remote-tracking branch whose ledger was taken over, None where one began."""
+    notes: tuple[str, ...] = ()
 
 
 def init(project: Project, *, base: str | None = None, branch: str | None = None) -> Begun:
@@ -36,6 +39,9 @@ def init(project: Project, *, base: str | None = None, branch: str | None = None
         )
     if _is_there(project):
         return _already(project, base, branch)
+    fetched = project.ledger.fetched()
+    if fetched is not None and branch is None:
+        return _adopt(project, *fetched)
     try:
         return _begin(project, speaker.actor, base, branch)
     except Refused:
@@ -55,7 +61,21 @@ def _begin(project: Project, actor: str, base: str | None, branch: str | None) -
     if ledger != project.branch:
         project = _with_branch(project, ledger.removeprefix(HEADS))
     commit = project.ledger.create(settings, actor)
-    return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit)
+    notes: tuple[str, ...] = ()
+    if refs.read(project.repo, HEADS + settings.base) is None:
+        notes = (f"{settings.base} has no commit yet; work on tasks can start when it has one.",)
+    return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit, notes=notes)
+
+
+def _adopt(project: Project, ref: str, tip: str) -> Begun:
+    """Takes over the ledger that a fetch or a clone has brought; nothing is fetched."""
+    worktrees = project.worktree_root
+    change = refs.Change(project.branch, tip, None)
+    refs.transaction(project.repo, [change], "gittasks: adopt the ledger of a remote")
+    project.ledger.refresh()
+    name = project.branch.removeprefix(HEADS)
+    short = ref.removeprefix("refs/remotes/")
+    return Begun(False, name, project.settings.base, worktrees, tip, short)
 
 
 def _is_there(project: Project) -> bool:

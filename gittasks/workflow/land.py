@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gittasks.workflow.project import Project
     from gittasks.workspaces import checks
 
-__all__ = ["land", "last_refusal", "recover_landings", "require_no_landing"]
+__all__ = ["land", "recover_landings", "require_no_landing"]
 
 ROUNDS = 3
 """How often a landing merges and checks again because the base has moved meanwhile."""
@@ -70,7 +70,12 @@ def land(
         try:
             return attempt.run()
         except CheckFailed as error:
-            _keep_refusal(project, attempt.task, error)
+            records.keep_refusal(
+                project.state_dir,
+                records.Refusal(
+                    task_id, attempt.task.submitted_tip or "", error.message, project.clock()
+                ),
+            )
             raise
 
 
@@ -87,15 +92,6 @@ def require_no_landing(project: Project, task_id: str) -> None:
             "Try again when it has landed or was refused.",
             task_id,
         )
-
-
-def last_refusal(project: Project, task_id: str) -> str | None:
-    """Returns why the present commit of a task could not land, None if it was not refused."""
-    kept = records.read_json(_refusal_file(project, task_id))
-    task = project.task(task_id)
-    if kept is None or kept.get("tip") != task.submitted_tip:
-        return None
-    return str(kept.get("text", "")) or None
 
 
 # One attempt.
@@ -276,7 +272,7 @@ class _Attempt:
         if appended.events:
             self.has_moved = True
             notes = finish.follow(self.project, record)
-            _drop_refusal(self.project, self.task.id)
+            records.drop_refusal(self.project.state_dir, self.task.id)
         return self.project.outcome(self.task.id, appended, notes=notes, landed=landed)
 
     def _require_unmoved(self, base: str) -> None:
@@ -291,22 +287,3 @@ class _Attempt:
                 f"Look at it: git log {self.tip[:12]}..{self.task.branch}.",
                 self.task.id,
             )
-
-
-# The last refusal.
-
-
-def _keep_refusal(project: Project, task: Task, error: CheckFailed) -> None:
-    kept = {"text": error.message, "tip": task.submitted_tip, "at": project.clock()}
-    records.write_json(_refusal_file(project, task.id), kept)
-
-
-def _drop_refusal(project: Project, task_id: str) -> None:
-    try:
-        os.unlink(_refusal_file(project, task_id))
-    except FileNotFoundError:
-        pass
-
-
-def _refusal_file(project: Project, task_id: str) -> str:
-    return os.path.join(project.state_dir, "refused", f"{task_id}.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.machine import STAGE
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 LIMIT = 2048
 """The most bytes of a brief; what does not fit is in the assignment."""
+
+_REMARKS = 5
+_REMARK = 200
 
 _WORDS = {
     "DESIGN": "Say how it should be built: structure and fit, no list of steps. Commit nothing.",
@@ -60,11 +64,14 @@ def _text(project: Project, task: Task, speaker: Speaker) -> str:
         _WORDS[task.state],
     ]
     lines += _base_moved(project, task)
+    lines += _said(project, task)
+    if task.check_failures and task.findings and task.findings.state == task.state:
+        lines.append(f"What the checks printed: {os.path.join(places.state, 'checks', task.id)}")
     findings = list(task.findings.items) if task.findings else []
     if findings and task.findings and task.findings.state == task.state:
         lines.append("Answer these findings:")
-        return _bounded(lines, [f"- {item}" for item in findings], _endings(task))
-    return _bounded(lines, [], _endings(task))
+        return _bounded(lines, [f"- {item}" for item in findings], _endings(project, task))
+    return _bounded(lines, [], _endings(project, task))
 
 
 def _base_moved(project: Project, task: Task) -> list[str]:
@@ -80,9 +87,24 @@ def _base_moved(project: Project, task: Task) -> list[str]:
     return [f"{name} has moved by {count} commit(s) since: merge it if you need it, never rebase."]
 
 
-def _endings(task: Task) -> list[str]:
+def _said(project: Project, task: Task) -> list[str]:
+    """Returns what was remarked since the claim before this one: answers, notes, reasons."""
+    said: list[str] = []
+    claims = 0
+    for event in project.ledger.history(task.id):
+        claims += event.kind == "claim"
+        if claims > 1 or len(said) == _REMARKS:
+            break
+        if event.kind in ("note", "resume", "release") and event.text:
+            said.append(f"- {event.actor}: {' '.join(event.text.split())[:_REMARK]}")
+    return ["Said since:", *reversed(said)] if said else []
+
+
+def _endings(project: Project, task: Task) -> list[str]:
     stage = STAGE[task.state]
-    lines = ["End with one of:"]
+    actor = project.options.actor
+    name = f" --as {actor}" if actor else ""
+    lines = [f"End with one of{' (with' + name + ')' if name else ''}:"]
     if stage.heading:
         lines.append(f"  git tasks submit      when {stage.heading} is written"
                      + (" and committed" if task.state == "WORK" else ""))  # fmt: skip

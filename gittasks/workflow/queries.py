@@ -124,9 +124,23 @@ def inbox(project: Project, limit: int | None) -> Rows:
     graph = project.ledger.graph()
     waiting = []
     for rank, blocking, since, task_id in rows:
-        reason, command = explained(graph, tasks[task_id], rank)
+        reason, command = _refused(project, tasks[task_id]) or explained(
+            graph, tasks[task_id], rank
+        )
         waiting.append(Waiting(tasks[task_id], rank, reason, command, -blocking, since))
     return Rows(waiting, total - len(waiting), snapshot.problems())
+
+
+def _refused(project: Project, task: Task) -> tuple[str, str] | None:
+    """Returns reason and command of a task whose last landing was refused in this clone."""
+    if task.state != "MANAGER_REVIEW":
+        return None
+    from gittasks.workspaces import records  # only where a landing may have been refused
+
+    why = records.refusal(project.state_dir, task.id, task.submitted_tip)
+    if why is None:
+        return None
+    return f"refused: {why}", f"git tasks feedback {task.id} --from-landing"
 
 
 def _waiting_for_trust(project: Project, snapshot: Snapshot) -> list[tuple[int, int, str, str]]:

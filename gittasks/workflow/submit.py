@@ -53,7 +53,7 @@ def submit(
     dispatch.require_no_landing(project, task_id)
     appended = project.apply(request, speaker)
     dispatch.put_assignment_away(project, speaker, task_id)
-    notes = _named_aborted(project, task)
+    notes = [*_named_aborted(project, task), *_named_children(project, task, request)]
     outcome = project.outcome(task_id, appended, notes=notes)
     if check and any(event.target == "CHECK" for event in appended.events):
         return _checked(project, task_id, outcome)
@@ -174,6 +174,13 @@ def _checked_at_last(project: Project, repeated: Outcome) -> Outcome:
     except NotAllowed:
         # It has just ended.
         return repeated
+
+
+def _named_children(project: Project, task: Task, request: Submit) -> list[str]:
+    """Says what a parent that goes through the pipeline itself can no longer do."""
+    if task.state != "NEW" or request.close or not project.ledger.graph().children(task.id):
+        return []
+    return [f"{task.id} has children; a parent without work of its own is closed with --close."]
 
 
 def _checked(project: Project, task_id: str, submitted: Outcome) -> Outcome:

@@ -133,6 +133,37 @@ def landings(state_dir: str) -> tuple[LandingRecord, ...]:
     return tuple(filter(None, found))
 
 
+class Refusal(NamedTuple):
+    """Why the last landing of a task was refused here, at which submitted tip, and when."""
+
+    task: str
+    tip: str
+    text: str
+    at: int = 0
+
+
+def keep_refusal(state_dir: str, refusal: Refusal) -> None:
+    """Remembers why a landing was refused."""
+    write_json(_refusal_path(state_dir, refusal.task), refusal._asdict())
+
+
+def drop_refusal(state_dir: str, task: str) -> None:
+    """Forgets the refusal of a landing."""
+    _remove(_refusal_path(state_dir, task))
+
+
+def refusal(state_dir: str, task: str, tip: str | None) -> str | None:
+    """Returns why the tip of a task could not land here, None if it was not refused."""
+    kept = read_json(_refusal_path(state_dir, task))
+    if kept is None or kept.get("tip") != tip:
+        return None
+    return str(kept.get("text", "")) or None
+
+
+def _refusal_path(state_dir: str, task: str) -> str:
+    return os.path.join(state_dir, "refused", f"{_file_name(task)}.json")
+
+
 def own_process() -> Process | None:
     """Returns this process as a record names it."""
     from gittasks.plumbing.processes import process_identity

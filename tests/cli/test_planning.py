@@ -44,7 +44,29 @@ def test_init_answers_machines(home: Path) -> None:
         "base": "master",
         "worktrees": f"{home}/project.tasks",
         "commit": tip(folder),
+        "adopted": None,
+        "notes": [],
     }
+
+
+def test_a_clone_takes_over_the_ledger_that_came_with_it(home: Path, project: Path) -> None:
+    tasks_inprocess(project, "new", "One")
+    git(home, "clone", "-q", str(project), "copy")
+    refused = tasks_inprocess(home / "copy", "list", check=3)
+    assert refused.err == (
+        "error: The ledger is at origin/gittasks, and not yet in this clone.\n"
+        "hint: Run `git tasks init` to take it over.\n"
+    )
+    taken = tasks_inprocess(home / "copy", "init", "--json").json()["data"]
+    assert (taken["created"], taken["adopted"]) == (False, "origin/gittasks")
+    assert tip(home / "copy") == tip(project)
+
+
+def test_an_unborn_base_is_said_at_once(home: Path) -> None:
+    folder = make_repository(home / "empty", commit=False)
+    assert tasks_inprocess(folder, "init").err == (
+        "master has no commit yet; work on tasks can start when it has one.\n"
+    )
 
 
 def test_new_prints_exactly_the_id(project: Path) -> None:

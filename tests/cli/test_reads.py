@@ -218,7 +218,7 @@ def test_a_task_is_shown_with_all_that_hangs_on_it(four: Path) -> None:
         "state      BLOCKED, for <age>\n"
         "enters     DESIGN\n"
         "priority   0\n"
-        "needs      000001 (WORK, open) Lay the ground\n"
+        "needs      000001 (WORK, waited for) Lay the ground\n"
         "created    <time> by Ada\n"
     )
     assert steady(tasks_inprocess(four, "3").out) == (

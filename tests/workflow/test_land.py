@@ -147,9 +147,9 @@ def test_a_refusal_of_an_earlier_round_is_not_given_again(scene: Scene) -> None:
     project = scene.manager
     file = Path(project.state_dir, "refused", f"{TASK}.json")
     records.write_json(str(file), {"text": "It fails.", "tip": "0" * 40})
-    stale = land.last_refusal(project, TASK)
+    stale = records.refusal(project.state_dir, TASK, project.task(TASK).submitted_tip)
     records.write_json(str(file), {"text": "It fails.", "tip": None})
-    assert (stale, land.last_refusal(project, TASK), bool(tip)) == (None, "It fails.", True)
+    assert (stale, records.refusal(project.state_dir, TASK, project.task(TASK).submitted_tip), bool(tip)) == (None, "It fails.", True)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,19 @@ def command(session: frame.Session, base: str | None, branch: str | None) -> Non
     if session.answer("init", begun._asdict()):
         return
     out = session.out
-    if begun.created:
+    for note in begun.notes:
+        out.say(note)
+    if begun.adopted:
+        out.line(f"Took over the ledger of {begun.adopted} as the branch {begun.branch}.")
+    elif begun.created:
         out.line(f"Created the ledger on the branch {begun.branch}.")
     else:
         out.line(f"Already initialised: the ledger is the branch {begun.branch}; nothing to do.")
+    if out.quiet:
+        return
     out.line(f"Tasks land on {begun.base}.")
     out.line(f"Worktrees of tasks stand in {begun.worktrees}.")
-    if begun.created:
+    if begun.created or begun.adopted:
         out.line("Not touched: your files, index, current branch, hooks and settings.")
+    if begun.created:
         out.line('Next: git tasks new "What has to be done"')

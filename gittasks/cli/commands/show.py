@@ -116,8 +116,8 @@ def facts(session: frame.Session, shown: Shown) -> Iterator[tuple[str, str]]:
 
 
 def _other(other: Task, name: str, shown: Shown, number: int) -> str:
-    state = f"{other.state} {other.outcome}" if other.outcome else other.state
-    waits = ", open" if name == "needs" and other.id in shown.open_needs else ""
+    state = f"{other.state}, {other.outcome}" if other.outcome else other.state
+    waits = ", waited for" if name == "needs" and other.id in shown.open_needs else ""
     return f"{' ' * _WIDTH if number else ''}{other.id} ({state}{waits}) {other.title}"
 
 

@@ -10,7 +10,7 @@ def command(session: frame.Session) -> None:
     """Say who is speaking, in which role, and why."""
     project = session.project
     task = project.here()
-    speaker = project.speaker("note", task)
+    speaker = project.speaker("whoami", task)
     actor_why, role_why = speaker.why
     data = {
         "actor": speaker.actor,
@@ -26,4 +26,5 @@ def command(session: frame.Session) -> None:
     session.out.line(f"actor  {speaker.actor}  ({actor_why})")
     session.out.line(f"role   {speaker.role or 'none'}  ({role_why})")
     if task is not None:
-        session.out.line(f"task   {task}")
+        held = "  (you hold it)" if speaker.claim else ""
+        session.out.line(f"task   {task}{held}")

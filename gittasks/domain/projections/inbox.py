@@ -71,7 +71,23 @@ def explained(graph: Graph, task: Task, rank: int) -> tuple[str, str]:
         if heirs:
             reason += f", superseded by {', '.join(heirs)}"
         return reason, f"git tasks dep rm {task.id} {lost[0]}"
+    if task.state == "NEW" and not task.attention:
+        found = _about_children(graph, task)
+        if found is not None:
+            return found
     return _plain_reason(task, rank)
+
+
+def _about_children(graph: Graph, task: Task) -> tuple[str, str] | None:
+    """Returns what a parent that was never dispatched waits for, None where it has no child."""
+    children = [child for child in map(graph.get, graph.children(task.id)) if child is not None]
+    still = [child.id for child in children if child.is_open]
+    if still:
+        verb = "is" if len(still) == 1 else "are"
+        return f"{len(still)} of its children {verb} open", f"git tasks list --parent {task.id}"
+    if any(child.is_landed for child in children):
+        return "its children have closed", f"git tasks submit {task.id} --close"
+    return None
 
 
 def _plain_reason(task: Task, rank: int) -> tuple[str, str]:

@@ -130,15 +130,23 @@ def not_allowed(task: Task, verb: str, hint: str | None = None) -> NotAllowed:
 
 def require_owner(decision: Decision, task: Task, verb: str) -> None:
     """Refuses a speaker whose role does not own the task's state."""
-    speaker, owner = decision.facts.speaker, STAGE[task.state].role
-    if speaker.role != owner:
-        who = f"the {speaker.role}" if speaker.role else "nobody in particular"
+    speaker, stage = decision.facts.speaker, STAGE[task.state]
+    if speaker.role == stage.role:
+        return
+    if speaker.role is None and stage.claimable and verb != "claim":
         raise WrongRole(
-            f"You speak as {who} and cannot {verb} {task.id} at {task.state}: "
-            f"{machine.moves_from(task.state)}",
-            "Run `git tasks whoami` to see who you are, or give --as and --role.",
+            f"{speaker.actor} holds no claim on {task.id}, which is at {task.state} "
+            f"and belongs to the {stage.role}.",
+            f"Take it with `git tasks start {task.id}`, or see who you are with `git tasks whoami`.",
             task.id,
         )
+    who = f"the {speaker.role}" if speaker.role else "nobody in particular"
+    raise WrongRole(
+        f"You speak as {who} and cannot {verb} {task.id} at {task.state}: "
+        f"{machine.moves_from(task.state)}",
+        "Run `git tasks whoami` to see who you are, or give --as and --role.",
+        task.id,
+    )
 
 
 def require_holder(decision: Decision, task: Task, verb: str) -> None:
