@@ -177,6 +177,15 @@ def test_a_holder_who_shows_no_claim_is_told_how() -> None:
         decide(a_graph(task_at("DESIGN", held_by="bob")), Submit(ONE), facts("designer", "bob"))
 
 
+def test_an_agent_without_role_and_claim_is_told_that_it_holds_nothing() -> None:
+    with pytest.raises(WrongRole) as refused:
+        decide(a_graph(task_at("DESIGN")), Submit(ONE), facts(None, "eve"))
+    assert (refused.value.message, refused.value.hint) == (
+        "eve holds no claim on 000001, which is at DESIGN and belongs to the designer.",
+        "Take it with `git tasks start 000001`, or see who you are with `git tasks whoami`.",
+    )
+
+
 def test_a_submit_without_a_claim_names_the_way_to_one() -> None:
     with pytest.raises(NotClaimed) as refused:
         decide(a_graph(task_at("DESIGN")), Submit(ONE), facts("designer", "bob"))

@@ -143,7 +143,7 @@ def test_a_history_that_was_rewritten_is_called_that() -> None:
     issue, message, hint = _verdict("WORK", clean(descends=False))
     assert (issue, hint) == (
         "rewritten",
-        f"Run `git reset --hard {BASE[:12]}` and add your commits on top.",
+        f"Run `git reset --soft {BASE[:12]}` and commit again: your files stay.",
     )
     assert f"no longer contains {BASE[:12]}" in message
 

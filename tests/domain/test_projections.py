@@ -179,6 +179,30 @@ def test_a_check_waits_for_trust_only_where_that_is_said() -> None:
     ] == [0, 8]
 
 
+@pytest.mark.parametrize(
+    ("children", "reason", "command"),
+    [
+        (["WORK"], "1 of its children is open", "git tasks list --parent 000001"),
+        (["WORK", "NEW", "CLOSED"], "2 of its children are open", "git tasks list --parent 000001"),
+        (["CLOSED", "aborted"], "its children have closed", "git tasks submit 000001 --close"),
+        (["aborted"], "not dispatched yet", "git tasks submit 000001"),
+        ([], "not dispatched yet", "git tasks submit 000001"),
+    ],
+)
+def test_a_parent_that_was_never_dispatched_waits_for_its_children(
+    children: list[Any], reason: str, command: str
+) -> None:
+    parent = task_at("NEW")
+    below = [
+        task_at("CLOSED", number, parent="000001", outcome="aborted")
+        if state == "aborted"
+        else task_at(state, number, parent="000001")
+        for number, state in enumerate(children, 2)
+    ]
+    rows = inbox(a_graph(parent, *below), [parent], NOW)
+    assert [(row.reason, row.command) for row in rows] == [(reason, command)]
+
+
 def test_an_aborted_dependency_is_shown_until_its_replacement_has_landed() -> None:
     waiting = task_at("BLOCKED", depends_on=("000002", "000003", "000004"))
     graph = a_graph(
