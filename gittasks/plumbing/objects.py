@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gittasks.plumbing.errors import GitError, ObjectMissing
 
@@ -25,8 +25,12 @@ FILE = "100644"
 
 # From here on one pack is better than many loose files.
 _LOOSE_LIMIT = 100
+_SMALL_PACK = 2000
 _WRITE_TRIES = 5
 _PACK_TYPES = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+
+# The functions that hash, by the name of the format, as they are first needed.
+_hashes: dict[str, Any] = {}
 
 # What a gc beside us can do to a write: it removes folders of objects that are empty for a moment.
 _TRANSIENT = (
@@ -234,14 +238,16 @@ class Rows:
     def put(self, mode: str, name: str, oid: str) -> None:
         """Adds a row, or replaces what has this name."""
         key = _row_key(mode, name)
-        self._drop(_row_key(FILE if mode == TREE else TREE, name))
-        at = bisect_left(self._keys, key)
         row = _row(mode, name, oid)
+        at = bisect_left(self._keys, key)
         if at < len(self._keys) and self._keys[at] == key:
             self._rows[at] = row
-        else:
-            self._keys.insert(at, key)
-            self._rows.insert(at, row)
+            return
+        # A folder and a file of one name stand in different places, and only one may be there.
+        self._drop(_row_key(FILE if mode == TREE else TREE, name))
+        at = bisect_left(self._keys, key)
+        self._keys.insert(at, key)
+        self._rows.insert(at, row)
 
     def drop(self, name: str) -> None:
         """Removes what has this name, if there is something."""
@@ -450,12 +456,15 @@ def pack(repo: Repository, drafts: Sequence[Draft]) -> bytes:
     """Returns objects as a pack stream."""
     import zlib
 
+    # git deflates loose objects itself; of trees only an import of many is worth the time.
+    loose = len(drafts) <= _LOOSE_LIMIT
+    all_kinds = len(drafts) > _SMALL_PACK
     parts = [b"PACK" + (2).to_bytes(4, "big") + len(drafts).to_bytes(4, "big")]
     for one in drafts:
         parts.append(_pack_header(_PACK_TYPES[one.kind], len(one.data)))
-        # Ids do not shrink however long one tries, and git packs it all anew some day. With little
-        # memory it starts ten times faster, and most objects are small.
-        small = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS, 5)
+        level = 0 if loose or (one.kind == "tree" and not all_kinds) else 1
+        # With little memory it starts ten times faster, and most objects are small.
+        small = zlib.compressobj(level, zlib.DEFLATED, zlib.MAX_WBITS, 5)
         parts.append(small.compress(one.data) + small.flush())
     body = b"".join(parts)
     return body + digest(repo.object_format, body)
@@ -491,6 +500,11 @@ def missing(repo: Repository, oids: Iterable[str]) -> list[str]:
 
 def digest(object_format: str, data: bytes) -> bytes:
     """Returns the hash of some bytes: sha1 or sha256."""
+    hashed = _hashes.get(object_format) or _hashes.setdefault(object_format, _hash(object_format))
+    return bytes(hashed(data).digest())
+
+
+def _hash(object_format: str) -> Any:
     # The interpreter's own hashes import in no time; `hashlib` loads OpenSSL.
     try:
         if object_format == "sha256":
@@ -498,11 +512,11 @@ def digest(object_format: str, data: bytes) -> bytes:
                 from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
             else:
                 from _sha256 import sha256  # type: ignore[import-not-found,unused-ignore]
-            return bytes(sha256(data).digest())
+            return sha256
         from _sha1 import sha1  # type: ignore[import-not-found]
 
-        return bytes(sha1(data).digest())
+        return sha1
     except ImportError:
         import hashlib
 
-        return hashlib.new(object_format, data, usedforsecurity=False).digest()
+        return lambda data: hashlib.new(object_format, data, usedforsecurity=False)
