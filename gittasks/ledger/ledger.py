@@ -27,6 +27,15 @@ class Ledger(View):
 
         return writing.create(self, settings, actor)
 
+    def heal(self) -> bool:
+        """Brings back a branch that is gone where its last tip is certain; tells whether it is back."""
+        from gittasks.ledger import recover
+
+        with self.locked():
+            tip = recover.writable_tip(self)
+        self.refresh()
+        return tip is not None
+
     def append(
         self,
         decide: Callable[[Graph], Sequence[Event]],

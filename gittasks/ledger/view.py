@@ -72,6 +72,11 @@ class View:
         return False
 
     @property
+    def is_there(self) -> bool:
+        """Tells whether the branch is there, whatever has become of it."""
+        return self._resolved() is not None
+
+    @property
     def tip(self) -> str:
         """Returns the commit that all answers are true for; raises NoLedger, or Corrupt."""
         tip = self._resolved()

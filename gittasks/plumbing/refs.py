@@ -94,6 +94,13 @@ def head(repo: Repository, at: str | None = None) -> Head:
     return Head(branch, commit)
 
 
+def followed(repo: Repository, name: str) -> str:
+    """Returns the ref that a symbolic ref stands for, in full; any other ref is itself."""
+    _require_full(name)
+    done = repo.git("symbolic-ref", "-q", name, check=False)
+    return os.fsdecode(done.stdout).removesuffix("\n") or name
+
+
 def compare_and_swap(
     repo: Repository, name: str, new: str | None, old: str | None, message: str
 ) -> None:

@@ -158,7 +158,7 @@ class _Attempt:
         roles = (self.speaker.role,) if self.speaker.role else None
         for row in self.project.ledger.ready(roles, TRIED, self.speaker.actor):
             task = graph.get(row.id)
-            if task is not None and machine.queue_rank(task):
+            if task is not None and task.claim is None and machine.STAGE[task.state].claimable:
                 return task
         wanted = f"the {self.speaker.role}" if self.speaker.role else "anybody"
         raise NothingFound(

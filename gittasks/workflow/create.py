@@ -91,7 +91,7 @@ def create_all(
 def _template(project: Project) -> bytes:
     from gittasks.ledger import layout
 
-    text = project.ledger.text(layout.TEMPLATE_FILE)
+    text = project.shared_text(layout.TEMPLATE_FILE)
     return text or b""
 
 

@@ -107,7 +107,8 @@ class _Attempt:
         self.task = task
         self.speaker = speaker
         self.remark = remark
-        self.base_ref = project.base
+        # A base that is another branch by a second name: the branch moves, and is checked out.
+        self.base_ref = refs.followed(project.repo, project.base)
         self.mode: str = project.settings.landing
         self.tip = ""
         self.record: records.LandingRecord | None = None

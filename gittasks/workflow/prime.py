@@ -40,7 +40,7 @@ class Brief(NamedTuple):
 
 def prime(project: Project, spelling: str | None) -> Brief:
     """Returns the brief about a task for whoever asks."""
-    task = project.task(project.resolve(spelling))
+    task = project.task(project.resolve(spelling), reading=True)
     speaker = project.speaker("prime", task.id)
     return Brief(task, speaker.actor, speaker.role, _text(project, task, speaker))
 

@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gittasks.domain.errors import NoLedger, UnknownTask, UsageFault
+from gittasks.domain.errors import Corrupt, NoLedger, UsageFault
 from gittasks.domain.ids import parse_id
 from gittasks.ledger import layout
 from gittasks.plumbing.repository import Repository
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gittasks.domain.speaker import Held
     from gittasks.domain.task import State, Task
     from gittasks.domain.task_graph import Graph
+    from gittasks.ledger.graph import LedgerGraph
     from gittasks.ledger.ledger import Ledger
     from gittasks.ledger.writing import Appended
     from gittasks.plumbing import refs
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BRANCH = "gittasks"
 LOCK_TIMEOUT = 30.0
+_ID_LENGTH = 16
 
 
 class Options(NamedTuple):
@@ -80,6 +82,8 @@ class Project:
         self.state_dir = state_dir(repo)
         self._ledger: Ledger | None = None
         self._settings: Settings | None = None
+        self.told: tuple[str, ...] = ()
+        """What was finished or undone of a landing that a crash had cut short, in sentences."""
 
     @classmethod
     def open(
@@ -151,8 +155,14 @@ class Project:
     def settings(self) -> Settings:
         """Returns what all clones share: `project.yaml` at the tip of the ledger."""
         if self._settings is None:
+            self._graph()
             self._settings = self.ledger.project()
         return self._settings
+
+    def shared_text(self, path: str) -> bytes | None:
+        """Returns a text that all clones share, for a verb that will write."""
+        self._graph()
+        return self.ledger.text(path)
 
     @property
     def base(self) -> str:
@@ -217,14 +227,20 @@ class Project:
         from_env = self.environ.get("GITTASKS_TASK")
         return parse_id(from_env) if from_env else self.tree_task
 
-    def task(self, task_id: str) -> Task:
-        """Returns a task at the tip; raises UnknownTask, or NoLedger before `init`."""
-        found = self.ledger.graph().get(task_id)
-        if found is None:
-            raise UnknownTask(
-                f"There is no task {task_id}.", "Run `git tasks list --all` to see them.", task_id
-            )
-        return found
+    def task(self, task_id: str, *, reading: bool = False) -> Task:
+        """Returns a task at the tip; raises UnknownTask, Corrupt, or NoLedger before `init`.
+
+        A verb that will write brings a lost ledger back first; one that is only `reading` refuses.
+        """
+        return self._graph(reading=reading).need(task_id)
+
+    def _graph(self, *, reading: bool = False) -> LedgerGraph:
+        try:
+            return self.ledger.graph()
+        except Corrupt:
+            if reading or self.ledger.is_there or not self.ledger.heal():
+                raise
+            return self.ledger.graph()
 
     def speaker(self, verb: str, task_id: str | None = None, *, claiming: bool = False) -> Speaker:
         """Returns who speaks for a verb about a task; `claiming` takes the state's owner."""
@@ -251,7 +267,7 @@ class Project:
 
         owner = None
         if task_id is not None and (claiming or claim):
-            task = self.ledger.graph().get(task_id)
+            task = self._graph(reading=verb in ("prime", "whoami")).get(task_id)
             owner = machine.STAGE[task.state].role if task else None
         return speaker.speaker_of(verb, sources, record, owner)
 
@@ -299,7 +315,7 @@ class Project:
         if not _is_empty(os.path.join(self.state_dir, "landing")):
             from gittasks.workflow.finish import recover_landings  # rarely needed
 
-            recover_landings(self)
+            self.told += recover_landings(self)
 
     def outcome(self, task_id: str, appended: Appended, **extra: Any) -> Outcome:
         """Returns what an append did to one task, for the surfaces to tell."""
@@ -310,7 +326,8 @@ class Project:
         )
         from gittasks.workflow.secrets import warnings
 
-        notes = (*extra.pop("notes", ()), *warnings(appended.events))
+        recovered = (*self.told, *self.ledger.repaired)
+        notes = (*recovered, *extra.pop("notes", ()), *warnings(appended.events))
         if not own:
             return Outcome(task, "none", task.state, task.state, None, (), False, notes, extra)
         first = appended.events[own[0]]
@@ -335,10 +352,15 @@ class Project:
 
 def _first_line(path: str) -> str:
     try:
-        with open(path, encoding="ascii") as file:
-            return file.read().strip()
+        with open(path, encoding="ascii", errors="replace") as file:
+            text = file.read(_ID_LENGTH + 2).strip()
     except FileNotFoundError:
         return ""
+    # What a power cut or an editor has left there is no id; nobody else can know this one.
+    if len(text) == _ID_LENGTH and text.isascii() and text.isalnum():
+        return text
+    os.unlink(path)
+    return ""
 
 
 def _keep_new(path: str, text: str) -> None:

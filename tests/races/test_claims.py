@@ -119,4 +119,4 @@ def test_none_is_lost_while_git_collects_packs_and_commits_beside(
     ):
         _take_all(project)
     tasks(project, "fsck")
-    assert git(project, "fsck", "--connectivity-only", "gittasks") == ""
+    assert git(project, "fsck", "--connectivity-only", "--no-dangling", "gittasks") == ""
