@@ -21,20 +21,27 @@ def rows(plan: Plan) -> Iterator[Row]:
     repo = plan.fixtures.copy(plan.fixtures.files(plan.files))
     where = f"{plan.files // 1000}k files"
     ours, plain, landed, starts = [], [], [], []
+    names = ("CPU", "wall")
     for number in range(ROUNDS):
         machine.calibrate(repo)
         path = str(repo.parent / f"plain-{number}")
-        plain.append(machine.git(repo, "worktree", "add", "-q", "-b", f"p{number}", path).cpu)
+        done = machine.git(repo, "worktree", "add", "-q", "-b", f"p{number}", path)
+        plain.append((done.cpu, done.wall))
         task = str(number + 1)
         done = machine.tasks(repo, "start", task, "--as", "builder")
-        ours.append(done.cpu)
+        ours.append((done.cpu, done.wall))
         _to_review(plan, repo, Path(done.out.decode().strip()), task)
         starts.append(machine.tasks(repo, "whoami").cpu)
         landed.append(machine.tasks(repo, "submit", task).cpu)
-    ratio = count_row("start / git worktree add", where, median(ours) / median(plain), START)
-    yield ratio._replace(
-        measured=f"{ratio.measured} ({median(ours) * 1000:.0f} / {median(plain) * 1000:.0f} ms)"
-    )
+    for name, mine, theirs in zip(
+        names, zip(*ours, strict=True), zip(*plain, strict=True), strict=True
+    ):
+        ratio = count_row(
+            f"start / git worktree add, {name}", where, median(mine) / median(theirs), START
+        )
+        yield ratio._replace(
+            measured=f"{ratio.measured} ({median(mine) * 1000:.0f} / {median(theirs) * 1000:.0f} ms)"
+        )
     beyond = median(landed) - median(starts)
     yield cpu_row("landing, beyond its start", where, beyond, machine.units(ROUNDS), LANDING)
     plan.fixtures.drop(repo)

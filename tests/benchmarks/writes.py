@@ -17,6 +17,7 @@ STRETCH = Budget(p=1.8, r=5)
 PROCESSES = 5
 GROWTH = 1.3
 BATCH = 100
+REPACK = ("repack", "-a", "-d", "-f", "-q")
 COUNTER = """#!/bin/sh
 echo "$*" >> "$GIT_COUNT_FILE"
 exec "$GIT_COUNTED" "$@"
@@ -122,14 +123,16 @@ def sizes(plan: Plan) -> Iterator[Row]:
     machine = plan.machine
     repo = plan.fixtures.copy(plan.fixtures.tasks(size))
     objects = repo / ".git" / "objects"
-    before = _bytes_below(objects)
     machine.calibrate(repo)
+    # Packed the same way before and after, so that the difference is the events' own.
+    machine.git(repo, *REPACK)
+    before = _bytes_below(objects)
     # The tasks lie in different folders, as they would in a year of work.
     for number in range(count):
         task = str(1 + number * 7 % 97 * (size // 97) // 2 * 2)
         machine.tasks(repo, "edit", task, "--title", f"Wall {number}")
     loose = _bytes_below(objects) - before
-    machine.git(repo, "gc", "-q", "--prune=now")
+    machine.git(repo, *REPACK)
     packed = _bytes_below(objects) - before
     yield count_row("bytes per event, loose", at(size), loose / count, 7000, "B")
     yield count_row("bytes per event, after gc", at(size), packed / count, 800, "B")
