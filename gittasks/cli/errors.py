@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gittasks.cli.output import AnswerLost
 from gittasks.domain.errors import GittasksError, Interrupted
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _reader_left(session: Session) -> int:
     _silence()
     try:
         session.out.finish()
-    except OSError:
+    except (OSError, AnswerLost):
         pass
     return 0
 
@@ -51,16 +52,17 @@ def _failed(error: BaseException, session: Session, args: Sequence[str]) -> int:
     if isinstance(error, SystemExit) and isinstance(error.code, int):
         return error.code
     refusal = _refusal(error, session, args)
-    if isinstance(error, OSError):
-        # Half a document may be held back; what follows must be the only one.
+    is_lost = isinstance(error, AnswerLost)
+    if is_lost:
+        # Half a document may be held back, and nothing more can be said there.
         _silence()
     out = session.out
     wants_json = out.json or _asks_for_json(args)
     try:
-        if wants_json and not isinstance(error, OSError):
+        if wants_json and not is_lost:
             out.error_envelope(as_json(refusal), _ledger(session))
         out.finish()
-    except OSError:
+    except (OSError, AnswerLost):
         _silence()
     _tell(out, refusal)
     return refusal.exit_code

@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from gittasks.domain.errors import GittasksError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -93,6 +95,25 @@ def seconds_of(text: str) -> int:
     days = year * 365 + year // 4 - year // 100 + year // 400
     days += (153 * ((month + 9) % 12) + 2) // 5 + day - 719_469
     return days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
+
+
+class AnswerLost(GittasksError):
+    """What was asked for is done, but the answer could not be written."""
+
+
+class _answering:  # noqa: N801 - used like a function, in a `with`
+    """Turns a failure to write the answer into one that says that the command is done."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise AnswerLost(
+                "What was asked for is done, but its answer could not be written: "
+                f"{error.strerror or error}.",
+                "Look at it with `git tasks log` before you give the command again.",
+            ) from None
 
 
 class Output:
@@ -301,7 +322,8 @@ class Output:
     def _write(self, text: str) -> None:
         stream = sys.stdout
         if stream is not None:
-            stream.write(_encodable(text, stream))
+            with _answering():
+                stream.write(_encodable(text, stream))
 
     def page(self) -> None:
         """Sends what follows through the pager of git, if a person reads it."""
@@ -342,7 +364,8 @@ class Output:
     def finish(self) -> None:
         """Hands over what is still held back, and waits for the pager."""
         if sys.stdout is not None:
-            sys.stdout.flush()
+            with _answering():
+                sys.stdout.flush()
         if not self._pager:
             return
         import signal

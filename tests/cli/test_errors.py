@@ -164,8 +164,9 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        "error: The system refused: No space left on device.\n"
-        "hint: Free space, or correct the permissions, and run the command again.\n"
+        "error: What was asked for is done, but its answer could not be written: "
+        "No space left on device.\n"
+        "hint: Look at it with `git tasks log` before you give the command again.\n"
     )
 
 
