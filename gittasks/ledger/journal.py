@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
     from gittasks.plumbing.repository import Repository
 
-__all__ = ["Entry", "drop", "entries", "keep", "read", "restore", "restore_all", "sorted_out"]
+__all__ = [
+    "Entry",
+    "drop",
+    "entries",
+    "keep",
+    "read",
+    "restore",
+    "restore_all",
+    "restore_entry",
+    "sorted_out",
+]
 
 _HEADER = b"gittasks-journal 1"
 FOLDER = "journal"
@@ -144,6 +154,29 @@ def drop(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         pass
+
+
+def restore_entry(repo: Repository, reader: objects.Reader, path: str) -> int:
+    """Writes again what is missing of one entry; a large one is taken in only if something is."""
+    try:
+        is_large = os.stat(path).st_size > _CHECKED_SIZE
+    except FileNotFoundError:
+        return 0
+    if is_large and not objects.missing(repo, _ids(path)):
+        return 0
+    entry = read(path)
+    return 0 if entry is None else restore(repo, reader, entry.drafts)
+
+
+def _ids(path: str) -> list[str]:
+    """Returns which objects an entry has, without those that follow a line it cannot read."""
+    ids = []
+    with open(path, "rb") as file:
+        file.readline()
+        while len(words := file.readline().split()) == 3 and words[2].isdigit():
+            ids.append(words[1].decode("ascii", "replace"))
+            file.seek(int(words[2]) + 1, os.SEEK_CUR)
+    return ids
 
 
 def restore(repo: Repository, reader: objects.Reader, drafts: Sequence[objects.Draft]) -> int:

@@ -150,9 +150,7 @@ def _settle(ledger: View, drafts: Sequence[objects.Draft]) -> None:
     journal.restore(ledger.repo, ledger.reader, drafts)
     old, recent = journal.sorted_out(ledger.state_dir)
     for path in (*old, *recent):
-        entry = journal.read(path)
-        if entry is not None:
-            journal.restore(ledger.repo, ledger.reader, entry.drafts)
+        journal.restore_entry(ledger.repo, ledger.reader, path)
     for path in old:
         journal.drop(path)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gittasks.ledger import journal
+from gittasks.plumbing import objects
 from gittasks.plumbing.objects import Draft
+from gittasks.plumbing.repository import Repository
 
 OID = st.text("0123456789abcdef", min_size=40, max_size=40)
 DRAFTS = st.lists(
@@ -68,3 +71,23 @@ def test_dropping_twice_is_no_mistake(home: Path) -> None:
     journal.drop(path)
     journal.drop(path)
     assert journal.entries(str(home)) == []
+
+
+@pytest.mark.parametrize("size", [1000, 2_000_000])
+def test_what_is_missing_of_an_entry_is_written_again(size: int, folder: Path, home: Path) -> None:
+    repo = Repository.open(str(folder))
+    drafts = [objects.draft(repo, "blob", bytes([n]) * (size // 60)) for n in range(60)]
+    path = journal.keep(str(home), None, "a" * 40, drafts)
+    objects.write(repo, drafts[:58])
+    with objects.Reader(repo) as reader:
+        answers = [journal.restore_entry(repo, reader, path) for _ in range(2)]
+        assert [found and found.data for found in reader.many(d.oid for d in drafts)] == [
+            draft.data for draft in drafts
+        ]
+    assert answers == [2, 0]
+
+
+def test_an_entry_that_went_meanwhile_restores_nothing(folder: Path, home: Path) -> None:
+    repo = Repository.open(str(folder))
+    with objects.Reader(repo) as reader:
+        assert journal.restore_entry(repo, reader, str(home / "nothing")) == 0
