@@ -131,6 +131,14 @@ def inbox(project: Project, limit: int | None) -> Rows:
     return Rows(waiting, total - len(waiting), snapshot.problems())
 
 
+def kept_tips(project: Project) -> list[str]:
+    """Returns the refs of ledger tips that a recovery has replaced, oldest first."""
+    from gittasks.ledger.layout import PRE_REPLAY
+    from gittasks.plumbing import refs
+
+    return list(refs.list(project.repo, PRE_REPLAY))
+
+
 def _refused(project: Project, task: Task) -> tuple[str, str] | None:
     """Returns reason and command of a task whose last landing was refused in this clone."""
     if task.state != "MANAGER_REVIEW":

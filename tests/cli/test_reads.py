@@ -660,7 +660,7 @@ def test_no_read_loads_what_is_expensive(four: Path, line: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("line", "processes"),
-    [(["list"], 2), (["ready"], 2), (["inbox"], 2), (["status"], 2), (["show", "1"], 3)],
+    [(["list"], 2), (["ready"], 2), (["inbox"], 3), (["status"], 2), (["show", "1"], 3)],
 )
 def test_a_warm_read_starts_few_git_processes(four: Path, line: list[str], processes: int) -> None:
     tasks_inprocess(four, *line)

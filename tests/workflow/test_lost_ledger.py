@@ -61,3 +61,15 @@ def test_a_base_that_is_a_second_name_for_a_branch_lands_on_that_branch(tmp_path
     assert git(folder, "status", "--porcelain") == ""
     assert (folder / "new.txt").exists()
     assert git(folder, "log", "--format=%s", "-1", "main") == "000001: First"
+
+
+def test_the_inbox_names_the_tip_that_a_recovery_has_put_aside(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "repo")
+    tasks(folder, "init")
+    git(folder, "branch", "-f", "gittasks", "master")
+    tasks(folder, "recover")
+    (kept,) = git(folder, "for-each-ref", "--format=%(refname)", "refs/gittasks/pre-replay").split()
+    assert tasks(folder, "inbox").err == (
+        f"An earlier tip of the ledger is kept at {kept}; see `git tasks fsck`.\n"
+    )
+    assert tasks(folder, "inbox", "--json").json()["kept_tips"] == [kept]
