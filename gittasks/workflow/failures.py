@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from gittasks.domain.errors import Busy, GittasksError, NoLedger, UsageFault
+import re
+
+from gittasks.domain.errors import Busy, Corrupt, GittasksError, NoLedger, UsageFault
 from gittasks.plumbing.errors import (
     BadSetting,
     GitError,
     GitTimeout,
     LockTimeout,
     NotARepository,
+    ObjectMissing,
     RefMoved,
+)
+
+_DAMAGED = re.compile(
+    r"is corrupt|missing (object|blob|tree)|unable to read (sha1|tree)"
 )
 
 
@@ -30,6 +37,11 @@ def told(error: BaseException) -> GittasksError | None:
             return Busy(_sentence(error), "Try again when the holder has finished.")
         case RefMoved():
             return Busy(_sentence(error), "Try again: somebody else was faster.")
+        case GitError() if isinstance(error, ObjectMissing) or _DAMAGED.search(error.stderr):
+            return Corrupt(
+                f"The repository is damaged: {_sentence(error)}",
+                "Run `git tasks recover`; what it cannot restore may be in another clone.",
+            )
         case GitError():
             return GittasksError(
                 f"git failed: {_sentence(error)}", "Set GITTASKS_TRACE=1 to see each git call."

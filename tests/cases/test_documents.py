@@ -340,3 +340,22 @@ def test_files_that_are_no_documents_are_told_and_harmless(team: Team) -> None:
         "project.yaml", path_of(task),
     ]  # fmt: skip
     team.manager("fsck")
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_a_task_whose_document_was_broken_by_hand_is_not_said_to_be_unknown(
+    team: Team, claimed: bool
+) -> None:
+    """Guards against `There is no task` about a task that somebody is at work on."""
+    task = team.new("One")
+    if claimed:
+        team.start(task)
+    team.write_by_hand({path_of(task): b"nothing\n"})
+    for words in (("note", task, "x"), ("submit", task, "-m", "Done."), ("claim", task),
+                  ("diff", task), ("hold", task, "-m", "x"), ("prime", task)):  # fmt: skip
+        error = error_of(team.agent("wim", *words, "--json", check=9))
+        assert path_of(task) in error["message"]
+        assert "recover" in error["hint"]
+    team.manager("recover")
+    team.manager("note", task, "It is back.")
+    assert team.show(task)["claimed_by"] == ("wim" if claimed else None)
