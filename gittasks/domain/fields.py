@@ -148,8 +148,15 @@ def has_control(text: str) -> bool:
 
 
 def is_title(text: str) -> bool:
-    """Tells whether the text is a title: not blank, one line, not too long."""
-    return bool(text.strip()) and len(text) <= TITLE_LIMIT and not has_control(text)
+    """Tells whether the text is a title: not blank, one line, not too long.
+
+    Control characters are let through: whoever shows a title escapes them.
+    """
+    if text.isprintable():
+        return bool(text.strip()) and len(text) <= TITLE_LIMIT
+    one_line = len(text.splitlines()) == 1 and not text.endswith(("\n", "\r"))
+    broken = any("\ud800" <= character <= "\udfff" or character == "\0" for character in text)
+    return one_line and not broken and bool(text.strip()) and len(text) <= TITLE_LIMIT
 
 
 def is_text(text: str) -> bool:

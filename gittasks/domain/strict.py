@@ -690,8 +690,7 @@ def _artifacts(reader: Reader, node: Node, field: str) -> Any:
 _COMPLAINTS: dict[Callable[[str], bool], str] = {
     is_id: 'is no task id; write six digits such as "000042".',
     fields.is_token: "is not 32 lower-case hexadecimal digits; write those of the ledger.",
-    fields.is_title: "is no title; write one line of at most 500 characters, none of them a"
-    " control character.",
+    fields.is_title: "is no title; write one line of at most 500 characters.",
     fields.is_time: 'is no time; write one in UTC such as "2026-11-30T17:17:12Z".',
     fields.is_text: "is blank; write a text, or remove the line.",
     fields.is_name: "is no name; write one line of at most 200 characters, none of them a"

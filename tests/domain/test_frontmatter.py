@@ -293,8 +293,7 @@ def test_a_field_is_checked_as_plain_data(name: str, value: object, kept: object
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("title", " ", 'title: " " is no title; write one line of at most 500 characters, none of'
-         " them a control character."),
+        ("title", " ", 'title: " " is no title; write one line of at most 500 characters.'),
         ("title", None, 'title: There is no value; remove the line, or write title: "null".'),
         ("title", True, 'title: true is no text in YAML; write title: "true".'),
         ("priority", 5, 'priority: "5" is no whole number from 0 to 4.'),

@@ -90,7 +90,7 @@ def checked_title(title: str) -> str:
             "The title has more than one line.", "Put the rest into the body with -m or -F."
         )
     if not machine.is_value("title", text):
-        raise UsageFault("The title has control characters.", "Write it without them.")
+        raise UsageFault("The title has characters that are no text.", "Write it in UTF-8.")
     return text
 
 
