@@ -243,6 +243,13 @@ def _tree(project: Project, task: Task) -> str:
             f"Run `git tasks start {task.id}` first.",
             task.id,
         )
+    if project.ledger.reader.get(HEADS + task.branch) is None:
+        known = task.submitted_tip or task.dispatched
+        raise Refused(
+            f"The branch {task.branch} does not exist, so there is nothing to check.",
+            f"Bring it back: git branch {task.branch} {known}.",
+            task.id,
+        )
     return worktree.ensure(
         project.repo, project.places, task.id, task.branch, fresh=False, now=project.clock()
     )

@@ -186,3 +186,19 @@ def test_a_parent_closes_when_its_children_have_delivered(team: Team) -> None:
     team.manager("abort", other)
     team.manager("submit", parent, "--close")
     assert team.show(parent)["outcome"] == "landed"
+
+
+@pytest.mark.parametrize(("kind", "status"), [("ring", 5), ("itself", 2), ("unknown", 4)])
+def test_the_editor_closes_no_ring(
+    team: Team, monkeypatch: pytest.MonkeyPatch, kind: str, status: int
+) -> None:
+    """Guards against a rule that only the command line knows, and not the file."""
+    one, two = team.new("One", "--idle"), team.new("Two", "--idle")
+    team.manager("dep", "add", two, one)
+    other = {"ring": two, "itself": one, "unknown": "000077"}[kind]
+    line = f'depends_on: ["{other}"]'
+    monkeypatch.setenv("GIT_EDITOR", f"sed -i 's/^title: .*/title: \"New\"\\n{line}/'")
+    before = team.tip()
+    refused = team.manager("edit", one, "--json", check=status)
+    assert other in error_of(refused)["message"]
+    assert team.tip() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -385,3 +386,53 @@ def test_a_tree_can_be_given_back_from_inside_of_it(team: Team) -> None:
     done = tasks(tree, "abort", task, "--as", "Mia Manager", "--role", "manager")
     assert done.out.splitlines()[0] == f"{task} abort HELD_WORK -> CLOSED"
     assert not tree.exists()
+
+
+def test_an_untouched_task_can_be_aborted(team: Team) -> None:
+    """Guards against a task that nobody has worked on and that nobody can get rid of."""
+    task = team.new("One")
+    team.commit(team.folder, {"base.txt": "moved on\n"})
+    tree = team.start(task)
+    team.manager("hold", task, "-m", "Stop.")
+    team.commit(team.folder, {"base.txt": "moved on again\n"})
+    team.manager("abort", task)
+    assert team.show(task)["outcome"] == "aborted"
+    assert not tree.exists()
+    assert team.git("for-each-ref", f"refs/heads/task/{task}", "refs/gittasks/aborted") == ""
+
+
+@pytest.mark.parametrize("command", ["sleep 607.5", "exit 3", "yes", "git checkout -q --detach"])
+def test_a_set_up_that_fails_is_told_and_can_be_tried_again(team: Team, command: str) -> None:
+    """Guards against an agent in a tree without its dependencies, or one that never gets a tree."""
+    team.git("config", "gittasks.setupCommand", command)
+    team.git("config", "gittasks.setupTimeout", "1s")
+    task = team.new("One")
+    said = team.agent("wim", "start", task, check=None)
+    assert "defect" not in said.err
+    if not command.startswith("git"):
+        assert said.status == 1
+        assert command.split(maxsplit=1)[0] in said.err
+    assert team.show(task)["claimed_by"] == "wim"
+    team.git("config", "gittasks.setupCommand", "touch set-up.txt")
+    tree = team.start(task)
+    assert (tree / "set-up.txt").exists() or command.startswith("git")
+    assert subprocess.run(["pgrep", "-f", "sleep 607.5"], check=False).returncode == 1
+
+
+def test_copied_files_stay_inside_of_the_tree(team: Team, home: Path) -> None:
+    """Guards against patterns and links that lead out of the checkout, or into the user's files."""
+    (home / "secret.txt").write_text("secret\n", encoding="utf-8")
+    (team.folder / ".env").write_text("token\n", encoding="utf-8")
+    (team.folder / "link").symlink_to(home / "secret.txt")
+    team.commit(team.folder, {".gitignore": ".env\nlink\n"})
+    for pattern in (".env", "link", "../*", "/etc/passwd", ".git/config", "*.none", "app.txt"):
+        team.git("config", "--add", "gittasks.copyFiles", pattern)
+    tree = team.start(team.new("One"))
+    assert (tree / ".env").read_text(encoding="utf-8") == "token\n"
+    assert (tree / "link").is_symlink()
+    assert sorted(path.name for path in tree.iterdir()) == [
+        ".env", ".git", ".gitignore", "app.txt", "link",
+    ]  # fmt: skip
+    assert sorted(path.name for path in tree.parent.iterdir()) == ["ASSIGNMENT.md", "tree"]
+    team.commit(tree, {"new.txt": "new\n"})
+    team.agent("wim", "submit", "-m", "Done.", at=tree)

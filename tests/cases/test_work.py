@@ -137,6 +137,24 @@ def test_commits_of_an_agent_that_died_count_for_the_next(team: Team) -> None:
     assert team.state(task) == "WORK_REVIEW"
 
 
+@pytest.mark.parametrize("state", ["WORK", "CHECK"])
+def test_a_check_without_a_branch_says_how_it_comes_back(team: Team, state: str) -> None:
+    """Guards against a task that is stuck because somebody tidied up its branch."""
+    task = team.new("One", "--check", "test -e new.txt")
+    tree = team.start(task)
+    team.commit(tree, {"new.txt": "new\n"})
+    if state == "CHECK":
+        team.agent("wim", "submit", "-m", "Done.", "--no-check", at=tree)
+    team.manager("worktree", "remove", task, "--force")
+    team.git("branch", "-q", "-D", f"task/{task}")
+    words = ("--record",) if state == "CHECK" else ()
+    error = error_of(team.manager("check", task, *words, "--json", check=5))
+    assert "does not exist" in error["message"]
+    command = error["hint"].removeprefix("Bring it back: git ").removesuffix(".").split()
+    team.git(*command)
+    assert team.manager("check", task, *words, check=None).status == (0 if words else 7)
+
+
 def processes(word: str) -> str:
     return subprocess.run(["pgrep", "-f", word], capture_output=True, text=True, check=False).stdout
 
