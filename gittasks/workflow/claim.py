@@ -178,8 +178,8 @@ def _already(project: Project, task: Task, speaker: Speaker) -> records.ClaimRec
 
 def _require_no_former_agent(project: Project, task: Task) -> None:
     """Refuses a claim while the agent of a former claim still runs in the task's tree."""
-    for record in records.all(project.state_dir):
-        former = record.uid == task.uid and record.claim != task.claim
+    for record in records.of_task(project.state_dir, task.uid):
+        former = record.claim != task.claim
         if former and record.process and records.is_alive(record.process):
             raise Taken(
                 f"The agent {record.actor} of a former claim on {task.id} still runs "
@@ -191,9 +191,8 @@ def _require_no_former_agent(project: Project, task: Task) -> None:
 
 def _forget_others(project: Project, new: records.ClaimRecord) -> None:
     """Drops this actor's stale records of the task: it has claimed it again."""
-    for record in records.all(project.state_dir):
-        same = record.uid == new.uid and record.actor == new.actor
-        if same and record.claim != new.claim:
+    for record in records.of_task(project.state_dir, new.uid):
+        if record.actor == new.actor and record.claim != new.claim:
             records.drop(project.state_dir, record.claim)
 
 

@@ -69,8 +69,6 @@ def report(
 
 def user_status(repo: Repository) -> tuple[tuple[str, str], ...]:
     """Returns what differs in the user's own checkout now: each path with a mark of its content."""
-    import hashlib
-
     checkout = checkout_of(repo)
     if checkout is None:
         return ()
@@ -87,7 +85,7 @@ def user_status(repo: Repository) -> tuple[tuple[str, str], ...]:
             mark = f"{info.st_size}:{info.st_mtime_ns}"
             if number < _HASHED_FILES and info.st_size <= _HASHED_BYTES and os.path.isfile(path):
                 with open(path, "rb") as file:
-                    mark = hashlib.sha256(file.read()).hexdigest()
+                    mark = objects.digest("sha256", file.read()).hex()
         except OSError:
             mark = "gone"
         marks.append((line.path, f"{line.code} {mark}"))

@@ -94,7 +94,7 @@ def find(
     """Returns the newest record of an actor on a task, given by its id or its uid."""
     return _newest(
         record
-        for record in all(state_dir)
+        for record in _all(state_dir, uid or task or "")
         if record.actor == actor
         and (task is None or record.task == task)
         and (uid is None or record.uid == uid)
@@ -108,8 +108,12 @@ def with_claim(state_dir: str, claim: str) -> ClaimRecord | None:
 
 def all(state_dir: str) -> tuple[ClaimRecord, ...]:
     """Returns the records of every claim taken in this clone, oldest first."""
-    found = map(_claim_from, _read_all(os.path.join(state_dir, "claims")))
-    return tuple(sorted(filter(None, found), key=lambda record: (record.at, record.claim)))
+    return _all(state_dir)
+
+
+def of_task(state_dir: str, uid: str) -> tuple[ClaimRecord, ...]:
+    """Returns the records of every claim on one task, oldest first."""
+    return tuple(record for record in _all(state_dir, uid) if record.uid == uid)
 
 
 def write_landing(state_dir: str, record: LandingRecord) -> None:
@@ -248,12 +252,27 @@ def _newest(records: Iterable[ClaimRecord]) -> ClaimRecord | None:
     return newest
 
 
-def _read_all(folder: str) -> list[dict[str, Any] | None]:
+def _all(state_dir: str, holding: str = "") -> tuple[ClaimRecord, ...]:
+    found = map(_claim_from, _read_all(os.path.join(state_dir, "claims"), holding))
+    return tuple(sorted(filter(None, found), key=lambda record: (record.at, record.claim)))
+
+
+def _read_all(folder: str, holding: str = "") -> list[dict[str, Any] | None]:
+    """Returns what each file of a folder holds; those without a word in them are not taken apart."""
     try:
         names = sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [read_json(os.path.join(folder, name)) for name in names if name.endswith(".json")]
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    return [read_json(path) for path in paths if not holding or _holds(path, holding)]
+
+
+def _holds(path: str, word: str) -> bool:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return word.encode("ascii", "replace") in file.read()
+    except OSError:
+        return False
 
 
 def read_json(path: str) -> dict[str, Any] | None:

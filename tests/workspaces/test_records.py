@@ -99,3 +99,11 @@ def test_this_process_is_alive_and_a_later_one_of_its_number_is_not() -> None:
     assert own is not None
     alive = [records.is_alive(own), records.is_alive((own[0], "other")), records.is_alive(None)]
     assert alive == [True, False, False]
+
+
+def test_the_claims_of_a_task_are_told_from_those_of_others(tmp_path: Path) -> None:
+    older, newer = (CLAIM._replace(claim=f"{n}" * 32, at=9 - n) for n in (2, 1))
+    other = CLAIM._replace(claim="f" * 32, uid="u2", assignment="It follows u1.")
+    for record in (newer, other, older):
+        records.write(str(tmp_path), record)
+    assert records.of_task(str(tmp_path), "u1") == (older, newer)
