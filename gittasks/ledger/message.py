@@ -101,9 +101,10 @@ _ORDER = {name: number for number, name in enumerate(TRAILERS)}
 # What a terminal or a reader could take for more than text: controls, halves of characters,
 # changes of direction, invisible line ends.
 _ODD = "\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
-_ODD_CHARACTER = re.compile(f"[{_ODD}\t\n]")
-_TO_ESCAPE = re.compile(rf"(\\*)([{_ODD}])|(\\+)(?=u[0-9a-f]{{4}})")
-_ESCAPED = re.compile(r"(\\+)u([0-9a-f]{4})")
+# Compiled where they are needed: none of these characters counts as printable.
+_ODD_CHARACTER = f"[{_ODD}\t\n]"
+_TO_ESCAPE = rf"(\\*)([{_ODD}])|(\\+)(?=u[0-9a-f]{{4}})"
+_ESCAPED = r"(\\+)u([0-9a-f]{4})"
 
 
 def encode(event: Event, document: str | None = None, replayed_from: str | None = None) -> bytes:
@@ -163,7 +164,11 @@ def subject(event: Event) -> str:
 
 def plain(name: str) -> str:
     """Returns a name without what a terminal could obey when git prints it."""
-    return _ODD_CHARACTER.sub("", name).strip()
+    return (re.sub(_ODD_CHARACTER, "", name) if _is_odd(name) else name).strip()
+
+
+def _is_odd(text: str) -> bool:
+    return not text.isprintable() and re.search(_ODD_CHARACTER, text) is not None
 
 
 def decode(message: bytes, at: int, commit: str = "") -> Event:
@@ -294,7 +299,7 @@ _CHECKS: dict[str, Callable[[str], Any]] = {
 
 def _spell(value: str) -> str:
     """Returns a value on one line, as it is where that is safe and as a JSON string elsewhere."""
-    if value and value[0] not in '" ' and value[-1] != " " and not _ODD_CHARACTER.search(value):
+    if value and value[0] not in '" ' and value[-1] != " " and not _is_odd(value):
         return value
     return json.dumps(value)
 
@@ -312,7 +317,9 @@ def _read(name: str, spelled: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return _TO_ESCAPE.sub(_escaped, text)
+    if "\\" not in text and text.replace("\n", "").isprintable():
+        return text
+    return re.sub(_TO_ESCAPE, _escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -321,7 +328,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPED.sub(_unescaped, text)
+    return re.sub(_ESCAPED, _unescaped, text) if "\\" in text else text
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -352,7 +352,7 @@ class Project:
 
 def _first_line(path: str) -> str:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read(_ID_LENGTH + 2).strip()
     except FileNotFoundError:
         return ""

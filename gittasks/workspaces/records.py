@@ -278,7 +278,8 @@ def _holds(path: str, word: str) -> bool:
 def read_json(path: str) -> dict[str, Any] | None:
     """Returns what a file holds; one that a crash left empty or torn says nothing."""
     try:
-        with open(path, encoding="ascii") as file:
+        # Only the writer makes sure that it is ASCII; reading it as such would load a codec.
+        with open(path, encoding="utf-8") as file:
             data = json.load(file)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
@@ -292,7 +293,7 @@ def write_json(path: str, data: dict[str, Any], *, durable: bool = False) -> Non
     beside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with open(fd, "w", encoding="ascii") as file:
+        with open(fd, "w", encoding="utf-8") as file:
             json.dump(data, file)
             if durable:
                 file.flush()
