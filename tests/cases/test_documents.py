@@ -170,7 +170,9 @@ def test_no_verb_changes_a_byte_of_the_body(team: Team, home: Path, kind: str) -
     team.manager("fsck")
 
 
-@pytest.mark.parametrize("kind", BODIES, ids=list(BODIES))
+@pytest.mark.parametrize(
+    "kind", ["fences", "no line end", "only a fence", "carriage returns", "headings of ours"]
+)
 def test_a_draft_that_is_sent_back_leaves_no_trace_in_the_body(
     team: Team, home: Path, kind: str
 ) -> None:

@@ -132,9 +132,8 @@ def test_names_of_branches_and_folders_do_not_come_from_titles(hostile: Team) ->
     assert message.splitlines()[0].startswith("000001: evil")
 
 
-ARGUMENTS = ["--upload-pack=touch owned", "-x", "--", "-", "@{-1}", "$(touch owned)", "`touch owned`",
-             "; touch owned", "../../../owned", "a\\", "%n%h", "{}", "HEAD", "refs/heads/master",
-             "'; DROP TABLE tasks; --", "*", "?", "~", "a b", "\u200b", "😀"]  # fmt: skip
+ARGUMENTS = ["--upload-pack=touch owned", "-x", "--", "@{-1}", "$(touch owned)", "; touch owned",
+             "../../../owned", "a\\", "%n%h", "HEAD", "'; DROP TABLE tasks; --", "*", "\u200b", "😀"]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ARGUMENTS)

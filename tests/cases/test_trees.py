@@ -26,7 +26,9 @@ def branch_settings(team: Team) -> str:
     return team.git("config", "--get-regexp", r"^branch\.", check=False)
 
 
-@pytest.mark.parametrize("round_", [1, 2])
+@pytest.mark.parametrize(
+    "round_", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 6))]
+)
 def test_eight_starts_at_the_same_moment_all_get_a_tree(team: Team, round_: int) -> None:
     """Guards against agents that stand idle because `git worktree add` fails beside another."""
     names = [team.new(f"Task {n}") for n in range(8)]
