@@ -217,8 +217,9 @@ def _adopted(ledger: View, tip: objects.Commit, good: str) -> objects.Commit:
     )
     journal.restore(ledger.repo, ledger.reader, drafts)
     count = 0 if built is None else len(built.events)
+    events = "one event" if count == 1 else f"{count} events"
     ledger.repaired.append(
-        f"The commits made by hand on {ledger.short_branch} were replaced by {count} events;"
+        f"The commits made by hand on {ledger.short_branch} were replaced by {events};"
         f" they are kept at {keeping.name}."
     )
     ledger.repaired += left
