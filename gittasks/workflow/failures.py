@@ -15,9 +15,7 @@ from gittasks.plumbing.errors import (
     RefMoved,
 )
 
-_DAMAGED = re.compile(
-    r"is corrupt|missing (object|blob|tree)|unable to read (sha1|tree)"
-)
+_DAMAGED = re.compile(r"is corrupt|missing (object|blob|tree)|unable to read (sha1|tree)")
 
 
 def told(error: BaseException) -> GittasksError | None:

@@ -149,7 +149,11 @@ def test_a_refusal_of_an_earlier_round_is_not_given_again(scene: Scene) -> None:
     records.write_json(str(file), {"text": "It fails.", "tip": "0" * 40})
     stale = records.refusal(project.state_dir, TASK, project.task(TASK).submitted_tip)
     records.write_json(str(file), {"text": "It fails.", "tip": None})
-    assert (stale, records.refusal(project.state_dir, TASK, project.task(TASK).submitted_tip), bool(tip)) == (None, "It fails.", True)
+    assert (
+        stale,
+        records.refusal(project.state_dir, TASK, project.task(TASK).submitted_tip),
+        bool(tip),
+    ) == (None, "It fails.", True)
 
 
 @pytest.mark.parametrize(
