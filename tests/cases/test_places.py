@@ -6,21 +6,24 @@ import json
 import os
 import resource
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.cases.ground import Team, error_of
-from tests.support.cli import CHECKOUT, COMMAND, environment, tasks, tasks_inprocess
+from tests.support.cli import CHECKOUT, COMMAND, UNMEASURED, environment, tasks, tasks_inprocess
 from tests.support.git import git, make_repository
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount and change owners")
 
 
-def story(folder: Path, *, branch: str) -> None:
-    """Plays one task from its creation to its landing."""
+def story(folder: Path, *, branch: str, ground: Mapping[str, str | None] | None = None) -> None:
+    """Plays one task from its creation to its landing; with an environment, in real processes."""
 
     def run(*words: str, at: Path | None = None, **env: str) -> str:
+        if ground is not None:
+            return tasks(at or folder, *words, env={**ground, **env}).out.strip()
         return tasks_inprocess(at or folder, *words, env=env).out.strip()
 
     task = run("new", "One", "--enter", "work", "--check", "test -e new.txt")
@@ -290,7 +293,8 @@ def test_a_full_disk_moves_nothing_and_is_named(team: Team, verb: str, limit: in
     done = subprocess.run(
         [*COMMAND, *words],
         cwd=tree if verb == "submit" else team.folder,
-        env={**environment(), "GITTASKS_AGENT": "wim"},
+        # What measures the tests has no room to write either.
+        env={**environment(UNMEASURED), "GITTASKS_AGENT": "wim"},
         capture_output=True,
         text=True,
         check=False,
@@ -365,3 +369,40 @@ def test_no_setting_of_the_user_changes_what_the_tool_does(home: Path, setting: 
     team.git("config", *setting.split("=", 1))
     story(team.folder, branch="master")
     assert team.git("-c", "status.showUntrackedFiles=all", "status", "--porcelain") == ""
+
+
+ENVIRONMENTS: list[dict[str, str | None]] = [
+    {"HOME": None}, {"HOME": "/nonexistent"}, {"TMPDIR": "/nonexistent"}, {"PATH": "/usr/bin:/bin"},
+    {"LC_ALL": "C", "LANG": None}, {"LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de"}, {"LC_ALL": "POSIX",
+     "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii:strict"},
+    {"PYTHONWARNINGS": "error"}, {"PYTHONDEVMODE": "1"}, {"PYTHONOPTIMIZE": "2"},
+    {"PYTHONDONTWRITEBYTECODE": "1"}, {"PYTHONSAFEPATH": "1"}, {"PYTHONNOUSERSITE": "1"},
+    {"GIT_TRACE": "1", "GIT_TRACE2": "1"}, {"GIT_TRACE": "2", "GIT_TRACE_SETUP": "1"},
+    {"GIT_OPTIONAL_LOCKS": "0"}, {"GIT_LITERAL_PATHSPECS": "1"}, {"GIT_NOGLOB_PATHSPECS": "1"},
+    {"GIT_ICASE_PATHSPECS": "1"}, {"GIT_EXTERNAL_DIFF": "false"}, {"GIT_DIFF_OPTS": "-u0"},
+    {"GIT_NAMESPACE": "other"}, {"GIT_REFLOG_ACTION": "x"}, {"GIT_QUARANTINE_PATH": "/x"},
+    {"GIT_REPLACE_REF_BASE": "refs/heads/"}, {"GIT_NO_REPLACE_OBJECTS": None},
+    {"GIT_GRAFT_FILE": "/nonexistent"}, {"GIT_SHALLOW_FILE": "/nonexistent"},
+    {"GIT_DEFAULT_HASH": "sha256"}, {"GIT_DEFAULT_REF_FORMAT": "reftable"},
+    {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/x"},
+    {"GIT_CONFIG_PARAMETERS": "'color.ui=always' 'core.bare=false'"}, {"GIT_PAGER": "false"},
+    {"GIT_EDITOR": "false"}, {"GIT_SEQUENCE_EDITOR": "false"}, {"GIT_MERGE_AUTOEDIT": "yes"},
+    {"GIT_AUTHOR_NAME": "Só\u202eé", "GIT_AUTHOR_EMAIL": "<x>"}, {"GIT_AUTHOR_DATE": "2001-01-01"},
+    {"GIT_COMMITTER_DATE": "2001-01-01 00:00:00 +0545"}, {"TERM": None}, {"COLUMNS": "1"},
+    {"NO_COLOR": None, "CLICOLOR_FORCE": "1", "FORCE_COLOR": "1"}, {"TZ": "America/St_Johns"},
+    {"GIT_ATTR_SOURCE": "HEAD"}, {"GIT_ATTR_NOSYSTEM": "1"}, {"GIT_TEMPLATE_DIR": "/nonexistent"},
+    {"USER": None, "LOGNAME": None}, {"GITTASKS_TRACE": "1"}, {"GIT_EXEC_PATH": None},
+    {"GIT_FLUSH": "1"}, {"GIT_ADVICE": "0"}, {"GIT_PREFIX": "nowhere/"}, {"GIT_ASKPASS": "false"},
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ground", ENVIRONMENTS, ids=str)
+def test_no_variable_of_the_user_changes_what_the_tool_does(
+    home: Path, ground: dict[str, str | None]
+) -> None:
+    """Guards against environments that we did not have when the code was written."""
+    team = Team(home / "project")
+    story(team.folder, branch="master", ground=ground)
+    assert team.git("status", "--porcelain") == ""
+    assert team.git("fsck", "--strict", "--no-dangling") == ""
