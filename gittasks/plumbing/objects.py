@@ -10,15 +10,24 @@ import os
 import sys
 import time
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.plumbing.errors import GitError, ObjectMissing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
 
     from gittasks.plumbing.process import Child
     from gittasks.plumbing.repository import Repository
+
+    class Trees(Protocol):
+        """Something that knows the rows of a tree."""
+
+        def tree(self, oid: str) -> tuple[Entry, ...]:
+            """Returns the rows of the tree."""
+            ...
+
 
 TREE = "40000"
 FILE = "100644"
@@ -87,14 +96,6 @@ class Commit(NamedTuple):
     committer_time: int
     committer_zone: str
     message: bytes
-
-
-class Trees(Protocol):
-    """Something that knows the rows of a tree."""
-
-    def tree(self, oid: str) -> tuple[Entry, ...]:
-        """Returns the rows of the tree."""
-        ...
 
 
 class Reader:

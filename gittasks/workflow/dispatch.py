@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gittasks.domain import assignment
 from gittasks.domain.errors import Refused
 from gittasks.domain.machine import STAGE
-from gittasks.plumbing import merging, objects
+from gittasks.plumbing import objects
 from gittasks.workspaces import guard, records
 
 if TYPE_CHECKING:
@@ -83,7 +83,11 @@ def has_own_commits(project: Project, task: Task) -> bool:
     if tip is None or tip == task.base:
         return False
     base = project.ledger.reader.get(project.base)
-    return base is None or not merging.is_ancestor(project.repo, tip, base.oid)
+    if base is None:
+        return True
+    from gittasks.plumbing import merging
+
+    return not merging.is_ancestor(project.repo, tip, base.oid)
 
 
 def guard_of(

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.requests import GuardReport
-from gittasks.plumbing import merging, objects, worktrees
+from gittasks.plumbing import objects, worktrees
 from gittasks.plumbing.errors import GitError
 from gittasks.workspaces import worktree
 from gittasks.workspaces.branch import HEADS
@@ -118,6 +118,8 @@ def _descends(repo: Repository, dispatched: str | None, tip: str, own: _Own) -> 
         return True
     if dispatched in own.boundaries and own.commits:
         return True
+    from gittasks.plumbing import merging
+
     try:
         return merging.is_ancestor(repo, dispatched, tip)
     except GitError:
@@ -129,7 +131,12 @@ def _differs(repo: Repository, reader: objects.Reader, tip: str, base: str, own:
     """Tells whether the branch changes anything since it left the base."""
     if not own.commits:
         return False
-    fork = own.boundaries[0] if len(own.boundaries) == 1 else merging.merge_base(repo, base, tip)
+    if len(own.boundaries) == 1:
+        fork: str | None = own.boundaries[0]
+    else:
+        from gittasks.plumbing import merging
+
+        fork = merging.merge_base(repo, base, tip)
     return fork is None or reader.commit(tip).tree != reader.commit(fork).tree
 
 
