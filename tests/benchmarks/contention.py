@@ -51,18 +51,28 @@ def rows(plan: Plan) -> Iterator[Row]:
         yield from _race(plan, processes)
 
 
+def _add(plan: Plan, repo: Path, count: int) -> None:
+    lines = "\n".join(task_lines(0, count, 1, waiting=False))
+    key = f"--idempotency-key={count}"
+    plan.machine.tasks(repo, "new", "--from-file", "-", key, stdin=lines.encode())
+
+
+def _alone(plan: Plan, repo: Path) -> list[float]:
+    """Returns the seconds of some claims that nobody disturbs."""
+    if b"\n" not in plan.machine.tasks(repo, "ready").out:
+        _add(plan, repo, ALONE)
+    line = ("claim", "--next", "--no-worktree", "--as", "single")
+    return [plan.machine.tasks(repo, *line, env=TRACE).wall for _ in range(ALONE)]
+
+
 def _race(plan: Plan, processes: int) -> Iterator[Row]:
     repo = plan.fixtures.copy(plan.fixtures.empty())
     machine = plan.machine
     pool = processes * (EACH_QUICK if plan.is_quick else EACH)
-    lines = "\n".join(task_lines(0, pool + ALONE, 1, waiting=False))
-    machine.tasks(repo, "new", "--from-file", "-", stdin=lines.encode())
+    _add(plan, repo, pool + ALONE)
     machine.tasks(repo, "ready")
     machine.calibrate(repo)
-    alone = []
-    for _ in range(ALONE):
-        done = machine.tasks(repo, "claim", "--next", "--no-worktree", "--as", "single", env=TRACE)
-        alone.append(done.wall)
+    alone = _alone(plan, repo)
     gate = threading.Barrier(processes + 1)
     workers = [_Worker(plan, repo, f"agent-{n}", gate) for n in range(processes)]
     for worker in workers:
@@ -72,6 +82,8 @@ def _race(plan: Plan, processes: int) -> Iterator[Row]:
     for worker in workers:
         worker.join()
     spent = time.perf_counter() - started
+    # Before and after, because the machine may have been busy with something else at one time.
+    alone += _alone(plan, repo)
     taken = [task for worker in workers for task in worker.taken]
     seconds = sorted(second for worker in workers for second in worker.seconds)
     counts = [len(worker.taken) for worker in workers]
