@@ -158,7 +158,7 @@ def test_a_failing_signature_moves_nothing(team: Team) -> None:
     assert team.leftovers() == []
 
 
-@pytest.mark.parametrize("where", ["main", "linked"])
+@pytest.mark.parametrize("where", [pytest.param("main", marks=pytest.mark.slow), "linked"])
 @pytest.mark.parametrize("hook", ["post-commit", "post-checkout", "pre-commit"])
 def test_a_hook_may_call_the_tool(team: Team, hook: str, where: str) -> None:
     """Guards against GIT_DIR and GIT_INDEX_FILE of a hook that lead our git into a wrong place."""
