@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gittasks.cli import frame, texts
+from gittasks.cli.catalogue import is_task_word
 from gittasks.domain.errors import UsageFault
 
 
@@ -29,4 +30,7 @@ def command(
     if len(words) == 2:
         text = words[1]
     task = words[0] if words else None
+    if len(words) == 1 and text is None and not is_task_word(words[0]):
+        # Where a task is understood, one word that is no id is the note itself.
+        task, text = (None, words[0]) if session.project.here() else (task, None)
     session.outcome(note(session.project, task, text or "", artifacts=artifacts, seen=seen))
