@@ -7,7 +7,7 @@ import re
 from gittasks.domain.errors import UnknownTask, UsageFault
 
 LAST_ID = 999_999
-_SPELLING = re.compile(r"\s*(?:#|[A-Za-z0-9_./-]*/)?0*([0-9]{1,6})(?:-[0-9a-f]{4})?\s*")
+_SPELLING = re.compile(r"\s*(?:#|(?:[A-Za-z0-9_-]+/)+)?0*([0-9]{1,6})(?:-[0-9a-f]{4})?\s*")
 _ID_LENGTH = 6
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain import decide, frontmatter, machine
-from gittasks.domain.errors import GittasksError, Refused, UsageFault
+from gittasks.domain.errors import Cycle, GittasksError, Refused, UsageFault
 from gittasks.domain.fields import BadDocument, shown
 from gittasks.domain.requests import Edit
 from gittasks.plumbing import editor
@@ -180,6 +180,9 @@ def _differences(before: Task, body: bytes, data: bytes) -> _Edited:
     try:
         after, new_body = frontmatter.parse(data, f"{before.id}.md")
     except BadDocument as error:
+        if all("cannot depend on itself" in problem.message for problem in error.problems):
+            # Well written, and a ring all the same.
+            raise Cycle((before.id, before.id), before.id) from None
         # What a person just typed is malformed input; nothing in the ledger is corrupt.
         raise UsageFault(error.message, error.hint, before.id) from None
     changes: list[tuple[str, Any]] = []
