@@ -50,13 +50,6 @@ class Units(NamedTuple):
     """A bare click group."""
 
 
-class Medians(NamedTuple):
-    """The CPU of some cases in seconds, and the units of the same rounds."""
-
-    cpu: dict[str, float]
-    units: Units
-
-
 class Budget(NamedTuple):
     """A target in interpreter starts, git processes and seconds."""
 
@@ -67,6 +60,18 @@ class Budget(NamedTuple):
     def allowed(self, units: Units) -> float:
         """Returns the target in seconds of CPU."""
         return self.p * units.p + self.r * units.r + self.seconds
+
+
+class Medians(NamedTuple):
+    """The CPU of some cases in seconds, the units of the same rounds, and both round by round."""
+
+    cpu: dict[str, float]
+    units: Units
+    rounds: tuple[tuple[Units, dict[str, float]], ...]
+
+    def share(self, name: str, target: Budget) -> float:
+        """Returns how much of a target a case took: each round is compared with its own units."""
+        return median(cpu[name] / target.allowed(units) for units, cpu in self.rounds)
 
 
 class Failed(Exception):
@@ -150,28 +155,26 @@ class Machine:
         taken = self._calibrations[-last:] if last else self._calibrations
         return Units(*(median(values) for values in zip(*taken, strict=True)))
 
-    def calibrate(self, folder: Path) -> None:
+    def calibrate(self, folder: Path) -> Units:
         """Measures the units once more."""
-        self._calibrations.append(
-            Units(
-                self.run([self.python, "-c", "pass"], folder).cpu,
-                self.git(folder, "rev-parse", "HEAD").cpu,
-                self.run([self.python, "-c", CLICK], folder).cpu,
-            )
+        units = Units(
+            self.run([self.python, "-c", "pass"], folder).cpu,
+            self.git(folder, "rev-parse", "HEAD").cpu,
+            self.run([self.python, "-c", CLICK], folder).cpu,
         )
+        self._calibrations.append(units)
+        return units
 
     def interleaved(
         self, folder: Path, cases: Mapping[str, Callable[[], Sample]], rounds: int | None = None
     ) -> Medians:
         """Returns the median CPU of each case; every round measures the units and every case."""
-        count = rounds or self.rounds
-        found: dict[str, list[float]] = {name: [] for name in cases}
-        for _ in range(count):
-            self.calibrate(folder)
-            for name, case in cases.items():
-                found[name].append(case().cpu)
-        medians = {name: median(values) for name, values in found.items()}
-        return Medians(medians, self.units(count))
+        found: list[tuple[Units, dict[str, float]]] = []
+        for _ in range(rounds or self.rounds):
+            units = self.calibrate(folder)
+            found.append((units, {name: case().cpu for name, case in cases.items()}))
+        cpu = {name: median(one[name] for _, one in found) for name in cases}
+        return Medians(cpu, self.units(len(found)), tuple(found))
 
     def peak(self, folder: Path, *words: str) -> int:
         """Returns the most memory that the tool, or a process it started, has used, in bytes."""

@@ -39,7 +39,7 @@ def rows(plan: Plan) -> Iterator[Row]:
         "one": partial(machine.run, [machine.python, "-c", FOLD, "0"], repo),
         "fold": partial(machine.run, [machine.python, "-c", FOLD, "-1"], repo),
     }
-    found, units = machine.interleaved(repo, cases, min(machine.rounds, 7))
+    found, units, _ = machine.interleaved(repo, cases, min(machine.rounds, 7))
     fold = found["fold"] - found["one"]
     target = Budget(seconds=AN_EVENT * plan.events)
     row = cpu_row("fold of the whole ledger", where, fold, units, target)
@@ -51,7 +51,7 @@ def rows(plan: Plan) -> Iterator[Row]:
     yield cpu_row("last ten events, beyond a warm show", where, last, units, LAST)
     copy = plan.fixtures.copy(repo)
     machine.git(copy, "commit-graph", "write", "--reachable", "--changed-paths")
-    found, units = machine.interleaved(
+    found, units, _ = machine.interleaved(
         copy,
         {
             "start": partial(machine.tasks, copy, "show", "42"),

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from tests.benchmarks.fixtures import Plan, at
 from tests.benchmarks.measure import Budget, Sample
-from tests.benchmarks.table import Row, count_row, cpu_row
+from tests.benchmarks.table import Row, case_row, count_row
 
 WARM = Budget(p=5, r=2)
 WARM_STRETCH = Budget(p=2.2, r=2)
+EVERYTHING = "list of everything"
 A_ROW = 1.5e-6
 A_COLD_TASK = 60e-6
 GROWTH = 1.25
@@ -31,20 +32,19 @@ def warm(plan: Plan) -> Iterator[Row]:
             "inbox": ("inbox",),
             "status": ("status",),
             "prime": ("prime", "41"),
-            "list of everything": ("list", "--all"),
+            EVERYTHING: ("list", "--all"),
         }
-        found, units = machine.interleaved(
+        found = machine.interleaved(
             repo, {name: partial(machine.tasks, repo, *line) for name, line in words.items()}
         )
-        everything = found.pop("list of everything")
-        measured[size] = found
-        for name, seconds in found.items():
-            yield cpu_row(f"warm {name}", at(size), seconds, units, WARM, WARM_STRETCH)
-        yield cpu_row(
-            "warm list of everything",
+        measured[size] = {name: cpu for name, cpu in found.cpu.items() if name != EVERYTHING}
+        for name in measured[size]:
+            yield case_row(found, name, f"warm {name}", at(size), WARM, WARM_STRETCH)
+        yield case_row(
+            found,
+            EVERYTHING,
+            f"warm {EVERYTHING}",
             at(size),
-            everything,
-            units,
             WARM._replace(seconds=size * A_ROW),
             Budget(p=3.5, r=2) if size == 10_000 else None,
         )
@@ -70,14 +70,12 @@ def stale(plan: Plan) -> Iterator[Row]:
         cases: dict[str, Callable[[], Sample]] = {
             str(step): partial(_with_cache, plan, repo, Path(old)) for step, old in kept.items()
         }
-        found, units = machine.interleaved(
-            repo, {**cases, "warm": partial(machine.tasks, repo, "ready")}
-        )
+        found = machine.interleaved(repo, {**cases, "warm": partial(machine.tasks, repo, "ready")})
         for step in STEPS:
             target = WARM._replace(r=WARM.r + 2 + 0.3 * step)
-            seconds = found[str(step)]
-            row = cpu_row(f"ready after {step} new events", at(size), seconds, units, target)
-            extra = (seconds - found["warm"]) / units.r
+            name = f"ready after {step} new events"
+            row = case_row(found, str(step), name, at(size), target)
+            extra = (found.cpu[str(step)] - found.cpu["warm"]) / found.units.r
             yield row._replace(measured=f"{row.measured}, warm + {extra:.1f} R")
         plan.fixtures.drop(repo)
 
@@ -93,12 +91,10 @@ def cold(plan: Plan) -> Iterator[Row]:
     for size in plan.sizes:
         repo = plan.fixtures.tasks(size)
         rounds = machine.rounds if size <= 1000 else 3
-        found, units = machine.interleaved(
-            repo, {"cold": partial(_without_cache, plan, repo)}, rounds
-        )
+        found = machine.interleaved(repo, {"cold": partial(_without_cache, plan, repo)}, rounds)
         target = Budget(p=5, seconds=A_COLD_TASK * size)
-        row = cpu_row("cold ready", at(size), found["cold"], units, target)
-        beyond = (found["cold"] - 5 * units.p) / size * 1e6
+        row = case_row(found, "cold", "cold ready", at(size), target)
+        beyond = (found.cpu["cold"] - 5 * found.units.p) / size * 1e6
         yield row._replace(measured=f"{row.measured}, {beyond:.0f} us a task beyond 5 P")
 
 

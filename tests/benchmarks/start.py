@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.benchmarks.fixtures import Plan
 from tests.benchmarks.measure import Budget
-from tests.benchmarks.table import Row, cpu_row
+from tests.benchmarks.table import Row, case_row
 
 TARGET = Budget(p=4.8, r=2)
 STRETCH = Budget(p=1.5)
@@ -16,7 +16,7 @@ def rows(plan: Plan) -> Iterator[Row]:
     """Yields help, a usage error and `whoami`."""
     machine = plan.machine
     repo = plan.fixtures.small()
-    found, units = machine.interleaved(
+    found = machine.interleaved(
         repo,
         {
             "git tasks -h": lambda: machine.tasks(repo, "-h"),
@@ -27,5 +27,5 @@ def rows(plan: Plan) -> Iterator[Row]:
             "whoami": lambda: machine.tasks(repo, "whoami"),
         },
     )
-    for name, seconds in found.items():
-        yield cpu_row(name, "start", seconds, units, TARGET, STRETCH)
+    for name in found.cpu:
+        yield case_row(found, name, name, "start", TARGET, STRETCH)

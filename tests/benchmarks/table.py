@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tests.benchmarks.measure import Budget, Units
+from tests.benchmarks.measure import Budget, Medians, Units
 
 Verdict = str
 COLUMNS = ("what", "at", "measured", "target", "of the target", "verdict")
@@ -24,10 +24,14 @@ class Row(NamedTuple):
     stretch: float | None = None
     at_least: bool = False
     """Whether more is better."""
+    paired: float | None = None
+    """The share of the target where it was compared round by round."""
 
     @property
     def share(self) -> float:
         """Returns how much of the target was used; more than 1 is too much."""
+        if self.paired is not None:
+            return self.paired
         used, most = (self.limit, self.value) if self.at_least else (self.value, self.limit)
         if not most:
             return float("inf") if used else 0.0
@@ -64,6 +68,7 @@ def cpu_row(
     units: Units,
     target: Budget,
     stretch: Budget | None = None,
+    paired: float | None = None,
 ) -> Row:
     """Returns the row of something whose CPU is compared with interpreter starts and git calls."""
     limit = target.allowed(units)
@@ -76,7 +81,21 @@ def cpu_row(
         f"{seconds * 1000:.1f} ms = {shown}",
         f"<= {_spelled(target)} = {limit * 1000:.1f} ms",
         None if stretch is None else stretch.allowed(units),
+        paired=paired,
     )
+
+
+def case_row(
+    found: Medians,
+    case: str,
+    what: str,
+    at: str,
+    target: Budget,
+    stretch: Budget | None = None,
+) -> Row:
+    """Returns the row of one case, compared with the units of its own rounds."""
+    share = found.share(case, target)
+    return cpu_row(what, at, found.cpu[case], found.units, target, stretch, share)
 
 
 def count_row(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.benchmarks.fixtures import Plan, at, task_lines
 from tests.benchmarks.measure import Budget, Sample
-from tests.benchmarks.table import Row, count_row, cpu_row
+from tests.benchmarks.table import Row, case_row, count_row, cpu_row
 
 TARGET = Budget(p=6.5, r=6)
 STRETCH = Budget(p=1.8, r=5)
@@ -30,9 +30,10 @@ def one(plan: Plan) -> Iterator[Row]:
     for size in plan.sizes:
         repo = plan.fixtures.copy(plan.fixtures.tasks(size))
         verbs = _Verbs(plan, repo)
-        measured[size], units = plan.machine.interleaved(repo, verbs.cases())
-        for name, seconds in measured[size].items():
-            yield cpu_row(name, at(size), seconds, units, TARGET, STRETCH)
+        found = plan.machine.interleaved(repo, verbs.cases())
+        measured[size] = found.cpu
+        for name in found.cpu:
+            yield case_row(found, name, name, at(size), TARGET, STRETCH)
         if size == plan.sizes[-1]:
             for name, case in verbs.cases(counted=True).items():
                 count = _processes(plan, case)
@@ -163,12 +164,12 @@ def batch(plan: Plan) -> Iterator[Row]:
             return machine.tasks(repo, "new", "--from-file", "-", key, stdin=lines)
 
         files, moves = _files_below(packs), len(log.read_bytes().splitlines())
-        found, units = machine.interleaved(repo, {"one": partial(new, 1), "many": new})
-        each = (found["many"] - found["one"]) / (BATCH - 1)
+        found = machine.interleaved(repo, {"one": partial(new, 1), "many": new})
+        each = (found.cpu["many"] - found.cpu["one"]) / (BATCH - 1)
         events = f"{BATCH} events in one command"
-        row = cpu_row(f"{events}, each", at(size), each, units, Budget(r=0.4))
-        whole = f"{found['many'] * 1000:.0f} ms in all"
-        yield row._replace(measured=f"{each / units.r:.2f} R ({whole})")
+        row = cpu_row(f"{events}, each", at(size), each, found.units, Budget(r=0.4))
+        whole = f"{found.cpu['many'] * 1000:.0f} ms in all"
+        yield row._replace(measured=f"{each / found.units.r:.2f} R ({whole})")
         singles = machine.rounds * _FILES_OF_ONE
         fresh = (_files_below(packs) - files - singles) / machine.rounds
         yield count_row(f"{events}, new files", at(size), fresh, 2)
