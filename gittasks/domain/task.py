@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
-from gittasks.domain.values import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 State = Literal[
     "NEW",
