@@ -26,12 +26,16 @@ class Kept(NamedTuple):
 
     folder: str | None = None
     ref: str | None = None
+    only_ignored: bool = False
+    """Tells whether the folder holds nothing but what git was told to ignore."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Returns what a person has to be told."""
         found = []
-        if self.folder:
+        if self.folder and self.only_ignored:
+            found.append(f"Files that git ignores are kept in {self.folder}.")
+        elif self.folder:
             found.append(f"What nobody had committed is kept in {self.folder}.")
         if self.ref:
             found.append(f"Commits of no branch are kept at {self.ref}.")
@@ -53,7 +57,7 @@ def keep(repo: Repository, places: Places, task: str, now: int) -> Kept:
     for line in lines:
         untracked = line.code in ("??", "!!")
         _put_aside(path, line.path.rstrip("/"), os.path.join(folder, "files"), move=untracked)
-    return Kept(folder, kept_ref)
+    return Kept(folder, kept_ref, all(line.code == "!!" for line in lines))
 
 
 def _keep_commits(repo: Repository, path: str, task: str, now: int) -> str | None:

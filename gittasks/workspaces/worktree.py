@@ -506,7 +506,9 @@ def remove(
             for registered in _registrations(repo, path):
                 _unregister(registered)
         _remove_own_files(places, task)
-    return Removed(git_dir is not None, kept._replace(folder=folder))
+    unsent = folder is not None and os.path.exists(os.path.join(folder, "ASSIGNMENT.md"))
+    kept = kept._replace(folder=folder, only_ignored=kept.only_ignored and not unsent)
+    return Removed(git_dir is not None, kept)
 
 
 def _remove_own_files(places: Places, task: str) -> None:

@@ -277,7 +277,7 @@ def test_what_nobody_committed_in_the_tree_is_kept_and_told(scene: Scene) -> Non
     scene.reviewed(TASK, {"a.txt": "one\n", ".gitignore": "*.log\n"})
     (scene.tree(TASK) / "run.log").write_text("precious\n")
     notes = scene.land(TASK).notes
-    kept = Path(notes[0].removeprefix("What nobody had committed is kept in ").removesuffix("."))
+    kept = Path(notes[0].removeprefix("Files that git ignores are kept in ").removesuffix("."))
     assert (kept / "files" / "run.log").read_text() == "precious\n"
 
 
