@@ -249,12 +249,22 @@ def verify(repo: Repository, path: str, expected: refs.Head) -> None:
             f"stands at {found.branch or found.oid} instead of {expected.branch or expected.oid}"
         )
     else:
-        # Line ends and filters may make a fresh file differ; a missing or staged one is damage.
-        damaged = [one.path for one in status(repo, path) if one.code[0] != " " or "D" in one.code]
+        damaged = _damaged(repo, path)
         if damaged:
             problem = f"was not checked out as a whole: {damaged[0]} differs"
     if problem is not None:
         raise GitError(("worktree", "add"), 128, f"the new worktree {path} {problem}")
+
+
+def _damaged(repo: Repository, path: str) -> tuple[str, ...]:
+    """Returns what is staged or missing in a fresh worktree.
+
+    Line ends and filters may make a fresh file differ, which is no damage; so none is opened, as
+    `status` would open each that is as new as the index.
+    """
+    staged = repo.git("diff-index", "--cached", "--name-only", "-z", "HEAD", "--", at=path)
+    gone = repo.git("ls-files", "--deleted", "-z", at=path)
+    return tuple(filter(None, os.fsdecode(staged.stdout + gone.stdout).split("\0")))
 
 
 def _locked_as(git_dir: str) -> str | None:
