@@ -189,7 +189,7 @@ def _events() -> Iterator[str]:
 
 
 def _type_of(change: type[events.Change], name: str) -> str:
-    spelled = change.__annotations__[name].__forward_arg__
+    spelled = change.__annotations__[name]
     if spelled in _TYPES:
         return _TYPES[spelled]
     # Whatever has a name of its own is a choice between words.

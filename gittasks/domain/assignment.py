@@ -7,10 +7,11 @@ found by searching. Line endings are normalised before anything is compared.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import UsageFault
 from gittasks.domain.task_graph import gap
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from gittasks.domain.machine import Stage

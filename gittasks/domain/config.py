@@ -18,7 +18,7 @@ default is left out. None of them is ever a command to run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gittasks.domain.errors import Corrupt, UsageFault
 from gittasks.domain.fields import (
@@ -35,6 +35,7 @@ from gittasks.domain.fields import (
     read_text,
     read_texts,
 )
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,11 +14,12 @@ Version 1 of the format is `EVENT_VERSION`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.fields import COUNT_LIMIT
 from gittasks.domain.task import Cost, Draft, Outcome, Role, State
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -357,7 +358,7 @@ def _same(value: Any) -> Any:
 
 def _shape(cls: type[Change], name: str) -> str:
     """Returns the annotation of a field as text; it names the row of the two tables below."""
-    return cast("str", cls.__annotations__[name].__forward_arg__)
+    return cast("str", cls.__annotations__[name])
 
 
 def _text(value: Any) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.ids import is_id
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ them and against the graph, so that an illegal step in a ledger is reported and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from gittasks.domain import dependencies, fields
 from gittasks.domain.events import (
@@ -33,6 +33,7 @@ from gittasks.domain.events import (
 )
 from gittasks.domain.ids import is_id
 from gittasks.domain.task import STATES, Role, State
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

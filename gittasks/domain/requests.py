@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from gittasks.domain.task import PRIORITY, Cost, Role, State
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,11 +8,12 @@ checker's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import UsageFault, WrongRole
 from gittasks.domain.requests import Speaker
 from gittasks.domain.task import ROLES, Role
+from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

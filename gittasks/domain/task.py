@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
+
+from gittasks.domain.values import NamedTuple
 
 State = Literal[
     "NEW",

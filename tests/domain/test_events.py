@@ -60,7 +60,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 def _changes(kind: Kind) -> st.SearchStrategy[Change]:
     cls = CHANGES[kind]
-    shapes = {name: ref.__forward_arg__ for name, ref in cls.__annotations__.items()}
+    shapes = dict(cls.__annotations__)
     return st.builds(cls, **{name: VALUES[shape] for name, shape in shapes.items()})
 
 

@@ -55,9 +55,7 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
 
 def changes(kind: str) -> st.SearchStrategy[events.Change]:
     cls = events.CHANGES[kind]  # type: ignore[index]
-    fields = {
-        name: FIELDS[annotation.__forward_arg__] for name, annotation in cls.__annotations__.items()
-    }
+    fields = {name: FIELDS[annotation] for name, annotation in cls.__annotations__.items()}
     return st.builds(cls, **fields)
 
 
