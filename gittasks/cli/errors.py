@@ -171,6 +171,10 @@ def _report(args: Sequence[str], trace: str) -> str:
 
 
 def _click_version() -> str:
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return version("click")
+    try:
+        return version("click")
+    except PackageNotFoundError:
+        # A report is worth more than the number that is missing in it.
+        return "unknown"

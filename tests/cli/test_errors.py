@@ -181,3 +181,13 @@ def test_a_closed_pipe_is_no_failure(tmp_path: Path) -> None:
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_report_does_without_the_metadata_of_click(tmp_path: Path) -> None:
+    known = sys.path[:]
+    sys.path[:] = [str(tmp_path)]
+    try:
+        text = errors._click_version()
+    finally:
+        sys.path[:] = known
+    assert text == "unknown"
