@@ -138,6 +138,8 @@ class Session:
         """Prints what a verb did: the task as JSON, or the plain lines, else the transition."""
         for note in outcome.notes:
             self.out.say(note)
+        if outcome.commit:
+            self.out.detail(f"Recorded as the ledger commit {outcome.commit}.")
         if self.out.json:
             self.out.envelope("task", verb_data(outcome), outcome.commit or self.ledger)
             return

@@ -79,7 +79,6 @@ FORMAT = 1
 """The version of everything described here; `project.yaml` repeats it."""
 
 DEFAULT_BRANCH = "refs/heads/gittasks"
-TASK_BRANCHES = "refs/heads/task/"
 BACKUP = "refs/gittasks/backup"
 PRE_REPLAY = "refs/gittasks/pre-replay/"
 

@@ -138,7 +138,8 @@ class View:
 
     def project(self) -> Project:
         """Returns the settings that all clones share."""
-        from gittasks.domain.config import parse_project
+        from gittasks import __version__
+        from gittasks.domain.config import needs_newer, parse_project
 
         if self._project is None or self._project[0] != self.tip:
             data = self.text(layout.PROJECT_FILE)
@@ -147,7 +148,14 @@ class View:
                     f"The ledger has no {layout.PROJECT_FILE}.",
                     "Run `git tasks recover` to go back to the last good state.",
                 )
-            self._project = (self.tip, parse_project(data))
+            settings = parse_project(data)
+            if needs_newer(settings, __version__):
+                raise Corrupt(
+                    f"This ledger asks for gittasks {settings.minimum_version} or newer; "
+                    f"this is {__version__}.",
+                    "Install a newer gittasks.",
+                )
+            self._project = (self.tip, settings)
         return self._project[1]
 
     def text(self, path: str) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gittasks import __version__
 from gittasks.domain import config
 from gittasks.domain.errors import GittasksError, UsageFault, WrongRole
 from gittasks.domain.events import Configured, Event
@@ -52,6 +53,11 @@ def set_value(project: Project, key: str, text: str) -> Changed:
 
     def change(now: config.Project) -> Configured | None:
         after = config.set_field(now, key, text)
+        if config.needs_newer(after, __version__):
+            raise UsageFault(
+                f"The version {text} is newer than this gittasks, {__version__}, which it would stop.",
+                "Install that version first.",
+            )
         return None if after == now else Configured(set=((key, getattr(after, key)),))
 
     return _append(project, lambda: change(project.ledger.project()))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.errors import Corrupt, NoLedger, UsageFault
 from gittasks.domain.ids import parse_id
-from gittasks.ledger import layout
 from gittasks.plumbing.repository import Repository
 from gittasks.workspaces import records
 from gittasks.workspaces.places import Places, state_dir, worktree_root
@@ -116,12 +115,6 @@ class Project:
     def branch(self) -> str:
         """Returns the full name of the ledger's ref."""
         return f"refs/heads/{self.config.get('gittasks.branch') or DEFAULT_BRANCH}"
-
-    def use_branch(self, name: str) -> None:
-        """Makes another branch the ledger of this clone; only `init` with --branch asks for it."""
-        self.repo.git("config", "gittasks.branch", name)
-        self.repo.forget_config()
-        self._ledger = None
 
     @property
     def ledger(self) -> Ledger:
@@ -401,4 +394,4 @@ def _mail_name(name: str) -> str:
     return kept.strip("-.") or "unknown"
 
 
-__all__ = ["DEFAULT_BRANCH", "Options", "Outcome", "Project", "layout"]
+__all__ = ["DEFAULT_BRANCH", "Options", "Outcome", "Project"]

@@ -43,10 +43,6 @@ class Trust:
         known = {} if self.never else self._read()
         return tuple(command for command in wanted if digest_of(command) not in known)
 
-    def is_trusted(self, command: str) -> bool:
-        """Tells whether this exact text was approved."""
-        return not self.untrusted((command,))
-
     def approve(self, commands: Iterable[str], by: str, at: int) -> tuple[str, ...]:
         """Approves commands and returns those that were not approved before."""
         new = self.untrusted(commands)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gittasks.domain.errors import NoLedger, UsageFault, WrongRole
+from gittasks.domain.errors import Corrupt, NoLedger, UsageFault, WrongRole
 from gittasks.workflow import configure
 from gittasks.workflow.project import Project
 from tests.support.git import git, make_repository
@@ -164,3 +164,15 @@ def test_without_a_ledger_there_is_nothing_to_configure(home: Path) -> None:
         configure.values(project)
     with pytest.raises(NoLedger):
         configure.set_value(project, "lease", "1h")
+
+
+def test_a_version_that_is_newer_than_the_tool_itself_is_not_asked_for(project: Project) -> None:
+    with pytest.raises(UsageFault, match="is newer than this gittasks"):
+        configure.set_value(project, "minimum_version", "999.1")
+
+
+def test_a_ledger_that_asks_for_a_newer_tool_is_left_alone(tmp_path: Path) -> None:
+    project = opened(make_repository(tmp_path / "newer"))
+    project.ledger.create(config.Project(base="master", minimum_version="999.1"), "Ada")
+    with pytest.raises(Corrupt, match=r"asks for gittasks 999\.1 or newer"):
+        reopened(project).ledger.project()
