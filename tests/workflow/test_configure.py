@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gittasks.domain import config
 from gittasks.domain.errors import Corrupt, NoLedger, UsageFault, WrongRole
 from gittasks.workflow import configure
 from gittasks.workflow.project import Project
