@@ -59,6 +59,8 @@ class Created(NamedTuple):
     follows: str | None = None
     assignee: str | None = None
     proposed_by: str | None = None
+    former_ids: tuple[str, ...] = ()
+    """The numbers the task has had in a clone before it was shared."""
 
 
 class Submitted(NamedTuple):
@@ -156,10 +158,14 @@ class Edited(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """Somebody remarked something (the message's text), recorded an artifact, or saw a row."""
+    """Somebody remarked something (the message's text), recorded an artifact, or saw a row.
+
+    With `attention` the text was kept from a conflict, and the row says so.
+    """
 
     artifacts: Pairs = ()
     seen: bool = False
+    attention: str | None = None
 
 
 class Reparented(NamedTuple):
@@ -197,6 +203,27 @@ class ExternallyChanged(NamedTuple):
     created: bool = False
 
 
+class Renumbered(NamedTuple):
+    """The number of a task was taken when it was shared, so it got the next free one."""
+
+    old: str
+    new: str
+
+
+class Rejected(NamedTuple):
+    """An event of a clone did not fit what others had done; its message is this one's text.
+
+    `event` is its kind. A `quiet` one is nothing for the manager. What is too long for one message
+    comes in several `parts`.
+    """
+
+    event: str
+    reason: str
+    quiet: bool = False
+    part: int = 1
+    parts: int = 1
+
+
 Change = (
     Created
     | Submitted
@@ -216,6 +243,8 @@ Change = (
     | Initialized
     | Configured
     | ExternallyChanged
+    | Renumbered
+    | Rejected
 )
 
 Kind = Literal[
@@ -237,6 +266,8 @@ Kind = Literal[
     "init",
     "configure",
     "external",
+    "renumber",
+    "rejected",
 ]
 
 CHANGES: dict[Kind, type[Change]] = {
@@ -258,11 +289,13 @@ CHANGES: dict[Kind, type[Change]] = {
     "init": Initialized,
     "configure": Configured,
     "external": ExternallyChanged,
+    "renumber": Renumbered,
+    "rejected": Rejected,
 }
 KINDS: dict[type[Change], Kind] = {change: kind for kind, change in CHANGES.items()}
 
 PROJECT_KINDS: frozenset[Kind] = frozenset(("init", "configure"))
-"""Events that concern no task."""
+"""Events that never concern a task; a `rejected` may, where its task exists."""
 
 
 class Event(NamedTuple):
@@ -289,6 +322,11 @@ class Event(NamedTuple):
     def kind(self) -> Kind:
         """Returns the word that stands in the message's `Event` trailer."""
         return KINDS[type(self.change)]
+
+    @property
+    def is_about_a_task(self) -> bool:
+        """Tells whether the message has to name a task."""
+        return self.task is not None or self.kind not in (*PROJECT_KINDS, "rejected")
 
     @property
     def is_transition(self) -> bool:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gittasks.domain import dependencies, fields
 from gittasks.domain.events import (
-    PROJECT_KINDS,
     Aborted,
+    Change,
     CheckPassed,
     CheckRefuted,
     Created,
@@ -24,7 +24,9 @@ from gittasks.domain.events import (
     Held,
     Kind,
     Noted,
+    Rejected,
     Released,
+    Renumbered,
     Reordered,
     Reparented,
     Resumed,
@@ -166,6 +168,8 @@ STEADY: dict[Kind, tuple[Who, ...]] = {
     "reparent": ("manager",),
     "reorder": ("manager",),
     "external": ("tool",),
+    "renumber": ("tool",),
+    "rejected": ("tool",),
 }
 """Events that leave the state as it is, and who may fire them."""
 
@@ -228,7 +232,7 @@ def inbox_rank(task: Task) -> int:
 
 def objection(graph: Graph, event: Event) -> str | None:
     """Returns why a recorded event about a task is not legal on this graph, None when it is."""
-    if event.kind in PROJECT_KINDS:
+    if not event.is_about_a_task:
         return None
     if event.task is None or event.uid is None or event.target is None:
         return "it lacks Task, Uid or To"
@@ -277,6 +281,8 @@ def _objection_to_created(graph: Graph, event: Event, change: Created) -> str | 
         return f"the {event.role} may not create it as if {change.proposed_by} proposed it"
     if change.supersedes is not None and proposer is not None:
         return f"the {event.role} may not supersede a task"
+    if not all(map(is_id, change.former_ids)):
+        return "it has had a number that is none"
     values = {name: getattr(change, name) for name in (*EDITABLE, *_LINKS)}
     return _objection_to_values(values, values) or _objection_to_links(graph, values)
 
@@ -306,7 +312,7 @@ def _objection_to_row(task: Task, event: Event) -> str | None:
     assert event.target is not None
     if event.kind in STEADY and event.source == event.target:
         who = STEADY[event.kind]
-        if not task.is_open:
+        if not task.is_open and not _is_for_closed(event.change):
             return "the task is closed"
     else:
         row = _ROWS.get((event.source, event.kind, event.target))
@@ -316,6 +322,17 @@ def _objection_to_row(task: Task, event: Event) -> str | None:
     if not any(_may_fire(role, event.role, task) for role in who):
         return f"the {event.role} may not {event.kind} at {event.source}"
     return None
+
+
+def _is_for_closed(change: Change) -> bool:
+    """Tells whether an event adds or clears a row about a task that is closed."""
+    match change:
+        case Rejected():
+            return True
+        case Noted():
+            return change.seen or change.attention is not None
+        case _:
+            return False
 
 
 def _may_fire(who: Who, role: EventRole, task: Task) -> bool:
@@ -396,6 +413,8 @@ def _objection_to_change(graph: Graph, task: Task, event: Event) -> str | None:
             return objection_to_parent(graph, task.id, change.parent)
         case Reordered():
             return None if fields.is_key(change.position) else "it is no position"
+        case Renumbered() if change.new != task.id or change.old not in task.former_ids:
+            return "it tells of other numbers than the task has had"
         case _:
             return None
 

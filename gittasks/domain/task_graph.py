@@ -19,7 +19,9 @@ from gittasks.domain.events import (
     Held,
     Initialized,
     Noted,
+    Rejected,
     Released,
+    Renumbered,
     Reordered,
     Reparented,
     Resumed,
@@ -27,7 +29,7 @@ from gittasks.domain.events import (
     Unblocked,
 )
 from gittasks.domain.ids import LAST_ID, task_id
-from gittasks.domain.task import Draft, Findings, Task
+from gittasks.domain.task import Attention, Draft, Findings, Task
 from gittasks.domain.times import timestamp
 
 if TYPE_CHECKING:
@@ -293,6 +295,7 @@ def _created(event: Event, change: Created) -> Task:
         proposed_by=change.proposed_by,
         created_at=now,
         created_by=event.actor,
+        former_ids=change.former_ids,
     )
 
 
@@ -339,14 +342,31 @@ def _evolved(task: Task, body: bytes, event: Event) -> tuple[Task, bytes]:
         case Noted():
             artifacts = {**dict(task.artifacts), **dict(change.artifacts)}
             noted = task._replace(artifacts=tuple(artifacts.items()))
-            return noted._replace(attention=()) if change.seen else noted, body
+            if change.seen:
+                noted = noted._replace(attention=())
+            if change.attention is not None:
+                noted = _with_row(noted, event, change.attention)
+            return noted, body
         case Reparented():
             # Keys order the tasks below one parent; below another one its id says its place.
             return task._replace(parent=change.parent, position=None), body
         case Reordered():
             return task._replace(position=change.position), body
+        case Renumbered():
+            return task, body
+        case Rejected():
+            if change.quiet or change.part > 1:
+                return task, body
+            reason = f"{change.event} by {event.actor} was not applied: {change.reason}"
+            return _with_row(task, event, reason), body
         case _:
             assert_never(change)
+
+
+def _with_row(task: Task, event: Event, text: str) -> Task:
+    """Returns the task with one more thing that the manager has to look at."""
+    row = Attention(event.event_id, event.kind, text)
+    return task._replace(attention=(*task.attention, row))
 
 
 def _resumed_or_unblocked(task: Task, event: Event) -> Task:

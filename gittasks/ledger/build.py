@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.domain import machine
 from gittasks.domain.errors import GittasksError
-from gittasks.domain.events import PROJECT_KINDS, change_from, data_of
+from gittasks.domain.events import change_from, data_of
 from gittasks.domain.task_graph import Overlay
 from gittasks.ledger import effect, message
 from gittasks.ledger.layout import PROJECT_FILE
@@ -89,7 +89,7 @@ class Builder:
             # What the message does not keep must not have an effect either.
             change=change_from(event.kind, data_of(event.change)),
         )
-        done = self._project(event) if event.kind in PROJECT_KINDS else self._task(event)
+        done = self._task(event) if event.is_about_a_task else self._project(event)
         if done.task is not None:
             event = event._replace(revision=event.revision or self._revision(event.task))
         tree, document = self._grafted(done)

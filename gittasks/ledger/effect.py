@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.errors import Corrupt, UsageFault
-from gittasks.domain.events import Configured, Initialized
+from gittasks.domain.events import Configured, Initialized, Rejected
 from gittasks.domain.frontmatter import render
 from gittasks.domain.task_graph import evolve
 from gittasks.ledger.layout import DOCUMENT_LIMIT, PROJECT_FILE, is_shared_text, path_of
@@ -46,7 +46,7 @@ def of_task_event(event: Event, task: Task | None, body: bytes) -> Effect:
 
 
 def of_project_event(event: Event, settings: bytes | None) -> Effect:
-    """Returns the effect of `init` and `configure`, given what `project.yaml` holds before."""
+    """Returns the effect of an event about no task, given what `project.yaml` holds before."""
     from gittasks.domain.config import Project, parse_project, render_project
 
     match event.change:
@@ -60,6 +60,8 @@ def of_project_event(event: Event, settings: bytes | None) -> Effect:
             return _settings(render_project(_with(parse_project(settings), pairs, unset)))
         case Configured(path=str(path)) if is_shared_text(path):
             return Effect({path: event.body}, path if event.body is not None else None)
+        case Rejected():
+            return Effect({}, None)
         case _:
             raise Corrupt(f"The event {event.event_id} writes a file that is no shared text.")
 

@@ -43,7 +43,8 @@ Data: {"remark":"…"}
 
 Trailers stand in this order, each at most once, and without value they are left out. `Event`,
 `Event-Id`, `Event-Version`, `Role`, `Actor` and `Host` are always there; events about a task also
-have `Task`, `Uid`, `From` and `To`. A value that is empty, begins or ends with a blank, begins
+have `Task`, `Uid`, `From` and `To`. A
+`rejected` event names its task where that exists. A value that is empty, begins or ends with a blank, begins
 with a quote or holds characters that are not plain text is written as a JSON string. In the free
 text such characters are written as `\\u` and four digits, with a backslash more in front of
 whatever looks like that already. So no text can pass for a trailer, and every event comes back
@@ -109,7 +110,7 @@ _ESCAPED = r"(\\+)u([0-9a-f]{4})"
 
 def encode(event: Event, document: str | None = None, replayed_from: str | None = None) -> bytes:
     """Returns the message; `document` is the blob written, if it differs from the event's own."""
-    is_task = event.kind not in PROJECT_KINDS
+    is_task = event.is_about_a_task
     if is_task and None in (event.task, event.uid, event.target):
         raise ValueError(f"An event {event.kind} is about a task and names task, uid and state.")
     data = data_of(event.change)
@@ -239,7 +240,10 @@ def _trailers(lines: list[str]) -> dict[str, str]:
                 "Install a newer gittasks.",
             )
         raise _Malformed(f"it has an unusable Event-Version {version!r}")
-    needed = _ALWAYS if values.get("Event") in PROJECT_KINDS else (*_ALWAYS, *_OF_A_TASK)
+    is_alone = values.get("Event") in PROJECT_KINDS or (
+        values.get("Event") == "rejected" and "Task" not in values
+    )
+    needed = _ALWAYS if is_alone else (*_ALWAYS, *_OF_A_TASK)
     missing = [name for name in needed if name not in values]
     if missing:
         raise _Malformed(f"it lacks the trailer {', '.join(missing)}")

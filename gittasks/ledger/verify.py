@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import machine
 from gittasks.domain.errors import GittasksError
-from gittasks.domain.events import PROJECT_KINDS
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse, split
 from gittasks.ledger import effect, history, message
@@ -234,7 +233,7 @@ class Checker:
         return blobs, done
 
     def _effect(self, event: Event) -> effect.Effect:
-        if event.kind in PROJECT_KINDS:
+        if not event.is_about_a_task:
             oid = self.fold.files.get(PROJECT_FILE)
             return effect.of_project_event(event, None if oid is None else self._reader.blob(oid))
         assert event.task is not None

@@ -99,6 +99,7 @@ def test_what_is_left_out_has_the_default_of_the_first_version() -> None:
         "create": {
             "labels": (), "priority": 2, "checks": (), "depends_on": (), "parent": None,
             "supersedes": None, "follows": None, "assignee": None, "proposed_by": None,
+            "former_ids": (),
         },
         "submit": {
             "enters": None, "outcome": None, "draft": None, "mode": None, "no_change": False,
@@ -114,12 +115,14 @@ def test_what_is_left_out_has_the_default_of_the_first_version() -> None:
         "claim": {"assignment": None},
         "release": {"why": "released", "reason": None, "cost": None},
         "edit": {"set": (), "unset": (), "body": False, "seen": False},
-        "note": {"artifacts": (), "seen": False},
+        "note": {"artifacts": (), "seen": False, "attention": None},
         "reparent": {"parent": None},
         "reorder": {},
         "init": {"project": ()},
         "configure": {"set": (), "unset": (), "path": None},
         "external": {"set": (), "unset": (), "body": False, "created": False},
+        "renumber": {},
+        "rejected": {"quiet": False, "part": 1, "parts": 1},
     }  # fmt: skip
 
 

@@ -128,7 +128,8 @@ def note(decision: Decision, request: Note) -> None:
                 f"An artifact cannot be called {shown(name)}.", "Give --artifact NAME=VALUE."
             )
     task = decision.task(request.task)
-    require_open(task, "take a note")
+    if text or request.artifacts or not task.attention:
+        require_open(task, "take a note")
     if request.seen:
         require_manager(decision, task, "mark as seen")
     if not text and not request.artifacts and not task.attention:
