@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gittasks.domain.events import CheckResult, Event, Pairs
+    from gittasks.domain.task import Task
 
 SpeakingRole = Role | Literal["tool", "operator"]
 
@@ -68,6 +69,8 @@ class Facts(NamedTuple):
     check_failure_limit: int = 5
     history: Callable[[str], Iterable[Event]] = lambda _task: ()
     """Gives the events of one task, newest first; asked only where a rule needs the past."""
+    renewed: Callable[[Task], str | None] = lambda _task: None
+    """Gives the later end of a claim's lease; asked only where the lease looks expired."""
 
 
 class Create(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gittasks.domain import dependencies, machine
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
@@ -33,12 +33,21 @@ class InboxRow(NamedTuple):
 
 
 def inbox(
-    graph: Graph, tasks: Iterable[Task], now: int, *, untrusted: Collection[str] = ()
+    graph: Graph,
+    tasks: Iterable[Task],
+    now: int,
+    *,
+    untrusted: Collection[str] = (),
+    renewed: Callable[[Task], str | None] = lambda _task: None,
 ) -> list[InboxRow]:
-    """Returns the rows first to last; `untrusted` are ids at CHECK whose commands wait here."""
+    """Returns the rows first to last; `untrusted` are ids at CHECK whose commands wait here.
+
+    `renewed` gives the later end of a claim's lease, and is asked only where it looks expired.
+    """
     rows = []
     for task in tasks:
-        rank = rank_of(graph, task, now, waits_for_trust=task.id in untrusted)
+        waits = task.id in untrusted
+        rank = rank_of(graph, task, now, waits_for_trust=waits, renewed=renewed)
         if rank:
             reason, command = explained(graph, task, rank)
             blocking = dependencies.blocking(graph, task.id)
@@ -46,14 +55,21 @@ def inbox(
     return sorted(rows, key=lambda row: row.order)
 
 
-def rank_of(graph: Graph, task: Task, now: int, *, waits_for_trust: bool = False) -> int:
+def rank_of(
+    graph: Graph,
+    task: Task,
+    now: int,
+    *,
+    waits_for_trust: bool = False,
+    renewed: Callable[[Task], str | None] = lambda _task: None,
+) -> int:
     """Returns the inbox rank of a task, 0 when nothing about it waits for the manager."""
     from gittasks.domain.rules.claim import is_expired  # whoever only explains a row needs no rules
 
     ranks = [machine.inbox_rank(task)]
     if task.state == "BLOCKED" and dependencies.aborted_dependencies(graph, task.depends_on):
         ranks.append(machine.INBOX_ABORTED_DEPENDENCY)
-    if is_expired(task, now):
+    if is_expired(task, now) and is_expired(task, now, renewed(task)):
         ranks.append(machine.INBOX_LEASE_EXPIRED)
     if task.state == "CHECK" and waits_for_trust:
         ranks.append(machine.INBOX_UNTRUSTED_CHECK)

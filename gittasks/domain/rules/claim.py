@@ -30,7 +30,7 @@ def claim(decision: Decision, request: Claim) -> None:
         raise not_allowed(task, "claim")
     require_owner(decision, task, "claim")
     if task.claim is not None:
-        if not is_expired(task, decision.facts.now):
+        if not _has_expired(decision, task):
             if decision.facts.speaker.claim == task.claim:
                 return
             raise AlreadyClaimed(
@@ -50,9 +50,20 @@ def claim(decision: Decision, request: Claim) -> None:
     decision.add(task, change, claim=request.claim, commit=request.dispatched)
 
 
-def is_expired(task: Task, now: int) -> bool:
-    """Tells whether the lease of a task's claim has run out at a time in seconds since 1970."""
-    return task.lease_expires is not None and task.lease_expires <= timestamp(now)
+def is_expired(task: Task, now: int, renewed: str | None = None) -> bool:
+    """Tells whether the lease of a task's claim has run out at a time in seconds since 1970.
+
+    `renewed` is the end that the claim was given later, if it was; the later one counts.
+    """
+    if task.lease_expires is None:
+        return False
+    return max(task.lease_expires, renewed or "") <= timestamp(now)
+
+
+def _has_expired(decision: Decision, task: Task) -> bool:
+    """Tells whether a lease has run out, and asks for renewals only where it looks like it."""
+    facts = decision.facts
+    return is_expired(task, facts.now) and is_expired(task, facts.now, facts.renewed(task))
 
 
 def release(decision: Decision, request: Release) -> None:
@@ -66,7 +77,7 @@ def release(decision: Decision, request: Release) -> None:
         raise NotClaimed(f"Nobody holds {task.id}.", task=task.id)
     match request.why:
         case "expired":
-            if not is_expired(task, decision.facts.now):
+            if not _has_expired(decision, task):
                 raise AlreadyClaimed(
                     f"The lease of {task.claimed_by} on {task.id} has not run out.", task=task.id
                 )
