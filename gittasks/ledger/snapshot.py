@@ -8,7 +8,7 @@ from gittasks.ledger.cache import Cache
 from gittasks.ledger.schema import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from gittasks.domain.task import Task
 
@@ -199,10 +199,18 @@ class Snapshot(Cache):
         )
         return total - int(others[0][0])
 
-    def inbox(self, now: str, limit: int | None = None) -> list[InboxRow]:
+    def expired(self, now: str) -> list[str]:
+        """Returns the ids of tasks whose documents name a lease that has run out by then."""
+        rows = self.select("SELECT id FROM tasks WHERE lease_expires <= ? ORDER BY n", (now,))
+        return [row[0] for row in rows]
+
+    def inbox(
+        self, now: str, limit: int | None = None, renewed: Collection[str] = ()
+    ) -> list[InboxRow]:
         """Returns what waits for the manager, first to last; `now` as documents spell times.
 
-        What waits for trust in this clone is not known here.
+        `renewed` are ids of tasks whose leases only look expired. What waits for trust in this
+        clone is not known here.
         """
         from gittasks.domain.machine import INBOX_LEASE_EXPIRED
 
@@ -210,6 +218,7 @@ class Snapshot(Cache):
         expired = self.select(
             f"SELECT {INBOX_LEASE_EXPIRED}, {columns} WHERE lease_expires <= ?", (now,)
         )
+        expired = [row for row in expired if row[3] not in renewed]
         most = -1 if limit is None else limit + len(expired)
         rows = self.select(
             f"SELECT inbox_rank, {columns} WHERE inbox_rank > 0"
@@ -232,9 +241,9 @@ class Snapshot(Cache):
             " WHERE lease_expires IS NOT NULL ORDER BY n"
         )
 
-    def inbox_count(self, now: str) -> int:
+    def inbox_count(self, now: str, renewed: Collection[str] = ()) -> int:
         """Returns how many rows `inbox` has without a limit."""
-        return int(
+        total = int(
             self.select(
                 "SELECT (SELECT coalesce(sum(n), 0) FROM counts"
                 " WHERE kind = 'inbox_rank' AND value > 0)"
@@ -242,6 +251,12 @@ class Snapshot(Cache):
                 (now,),
             )[0][0]
         )
+        if not renewed:
+            return total
+        expired = self.select(
+            "SELECT id FROM tasks WHERE lease_expires <= ? AND inbox_rank = 0", (now,)
+        )
+        return total - sum(row[0] in renewed for row in expired)
 
     def listing(
         self,

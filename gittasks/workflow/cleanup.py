@@ -1,4 +1,4 @@
-"""Removes what closed tasks left on this host: trees, branches, records and logs."""
+"""Removes what closed tasks left on this host: trees, branches, records, logs, and old leases."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from gittasks.ledger import leases
 from gittasks.plumbing import refs, worktrees
 from gittasks.workflow import trees
 from gittasks.workspaces import branch, records, worktree
@@ -38,6 +39,7 @@ def sweep(project: Project, *, dry_run: bool = False) -> list[Swept]:
     swept += _branches(project, graph, dry_run=dry_run)
     swept += _records(project, graph, dry_run=dry_run)
     swept += _logs(project, graph, dry_run=dry_run)
+    swept += _leases(project, graph, dry_run=dry_run)
     return swept
 
 
@@ -100,6 +102,17 @@ def _records(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept
         if not dry_run:
             records.drop(project.state_dir, record.claim)
         yield Swept("claim record", record.claim, record.task)
+
+
+def _leases(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:
+    for kept in leases.kept(project.repo, project.ledger.reader):
+        task = None if kept.task is None else graph.get(kept.task)
+        if kept.task is not None and (task is None or (task.claim or "") == kept.claim):
+            # What is not known here yet may have been renewed elsewhere.
+            continue
+        if not dry_run:
+            leases.forget(project.repo, ((kept.ref, kept.oid),))
+        yield Swept("lease", kept.ref, kept.ref.rpartition("/")[2])
 
 
 def _logs(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:

@@ -275,7 +275,13 @@ class Project:
             rejection_limit=self.settings.rejection_limit,
             check_failure_limit=self.settings.check_failure_limit,
             history=self.ledger.history,
+            renewed=self._renewed,
         )
+
+    def _renewed(self, task: Task) -> str | None:
+        from gittasks.workflow.leases import renewed  # only where a lease looks expired
+
+        return renewed(self, task)
 
     # From a request to the ledger.
 

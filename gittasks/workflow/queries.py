@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gittasks.ledger import snapshot as _cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from gittasks.domain.task import Task
     from gittasks.ledger.snapshot import Problem, Snapshot
@@ -109,8 +109,9 @@ def inbox(project: Project, limit: int | None) -> Rows:
 
     snapshot = snapshot_of(project)
     now = now_of(project)
-    found = snapshot.inbox(now, limit)
-    total = snapshot.inbox_count(now)
+    renewed = _renewed(project, snapshot, now)
+    found = snapshot.inbox(now, limit, renewed)
+    total = snapshot.inbox_count(now, renewed)
     rows = [(row.rank, -row.blocking, row.waiting_since, row.id) for row in found]
     untrusted = _waiting_for_trust(project, snapshot)
     known = {row[3] for row in rows}
@@ -129,6 +130,16 @@ def inbox(project: Project, limit: int | None) -> Rows:
         )
         waiting.append(Waiting(tasks[task_id], rank, reason, command, -blocking, since))
     return Rows(waiting, total - len(waiting), snapshot.problems())
+
+
+def _renewed(project: Project, snapshot: Snapshot, now: str) -> Collection[str]:
+    """Returns the ids of tasks whose leases only look expired."""
+    expired = snapshot.expired(now)
+    if not expired:
+        return ()
+    from gittasks.workflow.leases import still_held  # only where a lease looks expired
+
+    return still_held(project, snapshot.tasks(expired), now)
 
 
 def kept_tips(project: Project) -> list[str]:
