@@ -17,6 +17,7 @@ of two renewals at once the later end stays.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.ids import is_id
@@ -35,6 +36,7 @@ LEASES = "refs/gittasks/leases/"
 INCOMING = "refs/gittasks/incoming/leases/"
 
 _ROUNDS = 10
+_PAUSE = 0.02
 _TEXT = "claim {}\nuntil {}\n"
 _SIZE = 66
 
@@ -52,7 +54,7 @@ class Kept(NamedTuple):
 def renew(repo: Repository, reader: Reader, task: str, claim: str, until: int) -> None:
     """Moves the end of a claim's lease to a later time; replaces what another claim has left."""
     from gittasks.plumbing import objects
-    from gittasks.plumbing.errors import ObjectMissing, RefMoved
+    from gittasks.plumbing.errors import ObjectMissing, RefLocked, RefMoved
 
     ref = LEASES + task
     end = timestamp(until)
@@ -71,10 +73,11 @@ def renew(repo: Repository, reader: Reader, task: str, claim: str, until: int) -
                 raise
             old = moved.actual
             found = None if old is None else reader.get(old)
-        except ObjectMissing:
-            # A gc beside us took what no ref held yet.
+        except (ObjectMissing, RefLocked):
+            # A gc beside us took what no ref held yet, or somebody renews in this very moment.
             if not left:
                 raise
+            time.sleep(_PAUSE)
         else:
             return
 
