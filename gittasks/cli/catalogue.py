@@ -50,8 +50,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fsck": ("Keep in order", "Verify every document and every commit of the ledger."),
     "recover": ("Keep in order", "Finish or undo what a crash left."),
     "gc": ("Keep in order", "Remove finished worktrees and branches."),
+    "setup": ("Keep in order", "Put hooks where git finds them."),
+    "hook": ("", "Answer a git hook."),
 }
-"""Name, section and one line for each command; its file is named like it."""
+"""Name, section and one line for each command; its file is named like it.
+
+What has no section is for programs, and the overview leaves it out.
+"""
 
 ALIASES: dict[str, str] = {
     "add": "new",

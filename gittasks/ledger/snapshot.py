@@ -122,6 +122,11 @@ class Snapshot(Cache):
         found = self.select("SELECT id FROM tasks WHERE uid = ? ORDER BY n LIMIT 1", (uid,))
         return found[0][0] if found else None
 
+    def with_branch(self, branch: str) -> str | None:
+        """Returns the id of the task that works on a branch, given by its short name."""
+        found = self.select("SELECT id FROM tasks WHERE branch = ? ORDER BY n LIMIT 1", (branch,))
+        return found[0][0] if found else None
+
     def dependents(self, task: str) -> list[str]:
         """Returns the ids of tasks that name the task in `depends_on`, lowest first."""
         rows = self.select("SELECT task FROM deps WHERE dep = ? ORDER BY task", (task,))
