@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worktree": ("Work", "Find, list, repair or remove the trees of tasks."),
     "trust": ("Work", "Approve commands that came with the ledger."),
     "status": ("Look", "Say where things stand."),
+    "watch": ("Look", "Print the events of the ledger as they come."),
     "whoami": ("Look", "Say who is speaking, in which role, and why."),
     "version": ("Look", "Print the versions that matter."),
     "help": ("Look", "Explain a command."),

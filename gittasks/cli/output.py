@@ -361,11 +361,15 @@ class Output:
         )
         return None if command.strip() in ("", "cat") else command
 
-    def finish(self) -> None:
-        """Hands over what is still held back, and waits for the pager."""
+    def flush(self) -> None:
+        """Hands over what is still held back."""
         if sys.stdout is not None:
             with _answering():
                 sys.stdout.flush()
+
+    def finish(self) -> None:
+        """Hands over what is still held back, and waits for the pager."""
+        self.flush()
         if not self._pager:
             return
         import signal

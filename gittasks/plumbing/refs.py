@@ -203,6 +203,30 @@ def ref_file(repo: Repository, name: str) -> str:
     return os.path.join(_home(repo, name), name)
 
 
+def mark(repo: Repository, name: str) -> bytes | None:
+    """Returns what differs whenever a ref may have moved, read without git.
+
+    None where only git can tell: at another name of a second ref.
+    """
+    if is_reftable(repo):
+        # Every write makes a new list of tables.
+        return _stamp(os.path.join(repo.common_dir, "reftable", "tables.list"))
+    try:
+        with open(ref_file(repo, name), "rb") as file:
+            content = file.read()
+    except OSError:
+        return _stamp(os.path.join(repo.common_dir, "packed-refs"))
+    return None if content.startswith(b"ref:") else content
+
+
+def _stamp(path: str) -> bytes:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return b""
+    return b"%d %d %d" % (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 def _require_full(name: str) -> None:
     if name != "HEAD" and not name.startswith("refs/"):
         raise ValueError(f"{name!r} is not the full name of a ref.")

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gittasks.cli import frame, rows
 from gittasks.workflow import queries
+
+if TYPE_CHECKING:
+    from gittasks.workflow.queries import Rows
 
 
 @frame.command("inbox")
 @frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N rows (100)")
-def command(session: frame.Session, limit: int | None) -> None:
+@frame.option("--watch", is_flag=True, help="stay, and print the inbox again whenever it changed")
+def command(session: frame.Session, limit: int | None, watch: bool) -> int:
     """List the decisions that wait for the manager, most urgent first."""
-    found = queries.inbox(session.project, queries.ROW_LIMIT if limit is None else limit)
-    kept = queries.kept_tips(session.project)
+    most = queries.ROW_LIMIT if limit is None else limit
+
+    def look() -> tuple[Rows, list[str]]:
+        return queries.inbox(session.project, most), queries.kept_tips(session.project)
+
+    if not watch:
+        _print(session, *look())
+        return 0
+    from gittasks.cli import following  # whoever looks once does not pay for it
+
+    return following.repeated(session, look, lambda seen: _print(session, *seen))
+
+
+def _print(session: frame.Session, found: Rows, kept: list[str]) -> None:
     if session.out.json:
         objects = [rows.waiting_object(row) for row in found.rows]
         more = rows.announced(found, redacted=True)

@@ -15,10 +15,23 @@ if TYPE_CHECKING:
 
 
 @frame.command("status")
-def command(session: frame.Session) -> None:
+@frame.option("--watch", is_flag=True, help="stay, and say it again whenever it changed")
+def command(session: frame.Session, watch: bool) -> int:
     """Say where things stand: your task, the inbox, what is ready, what runs."""
     project = session.project
-    found = standing.overview(project, project.speaker("status").actor)
+
+    def look() -> Overview:
+        return standing.overview(project, project.speaker("status").actor)
+
+    if not watch:
+        _print(session, look())
+        return 0
+    from gittasks.cli import following  # whoever looks once does not pay for it
+
+    return following.repeated(session, look, lambda seen: _print(session, seen))
+
+
+def _print(session: frame.Session, found: Overview) -> None:
     if session.out.json:
         session.answer("status", _as_object(found))
         return
