@@ -104,6 +104,118 @@ class ObjectMissing(GitError):
     """An object is not in the repository, or not of the kind that was asked for."""
 
 
+class RemoteError(GitError):
+    """Something failed between this repository and another one; `words` say it in one line."""
+
+    def __init__(
+        self,
+        remote: str,
+        words: str = "",
+        command: Sequence[str] = (),
+        status: int = 128,
+        stderr: str = "",
+    ) -> None:
+        super().__init__(command, status, stderr)
+        self.remote = remote
+        self.words = words
+
+    def __str__(self) -> str:
+        return _sentence(f"The remote {self.remote} failed", self.words)
+
+
+class NoSuchRemote(RemoteError):
+    """The configuration knows no remote of this name."""
+
+    def __str__(self) -> str:
+        return f"There is no remote {self.remote}."
+
+
+class RemoteRaced(RemoteError):
+    """Refs of the remote do not have the expected values: somebody else was faster."""
+
+    def __init__(
+        self,
+        remote: str,
+        names: Sequence[str],
+        words: str = "",
+        command: Sequence[str] = (),
+        status: int = 1,
+        stderr: str = "",
+    ) -> None:
+        super().__init__(remote, words, command, status, stderr)
+        self.names: tuple[str, ...] = tuple(names)
+
+    def __str__(self) -> str:
+        verb = "has" if len(self.names) == 1 else "have"
+        return f"On the remote {self.remote}, {', '.join(self.names)} {verb} moved."
+
+
+class RemoteRefused(RemoteError):
+    """The remote does not want this: a hook, a rule, a right, a full disk or a lock of its own.
+
+    `names` are the refs refused themselves, not those that fell with them; none of them when all
+    was refused before any ref was looked at. `words` are the server's, and may be several lines.
+    """
+
+    def __init__(
+        self,
+        remote: str,
+        names: Sequence[str] = (),
+        words: str = "",
+        command: Sequence[str] = (),
+        status: int = 1,
+        stderr: str = "",
+    ) -> None:
+        super().__init__(remote, words, command, status, stderr)
+        self.names: tuple[str, ...] = tuple(names)
+
+    def __str__(self) -> str:
+        what = ", ".join(self.names) or "this"
+        return _sentence(f"The remote {self.remote} refused {what}", self.words)
+
+
+class RemoteUnreachable(RemoteError):
+    """The remote is not there, does not answer, or fell silent in the middle."""
+
+    def __init__(
+        self,
+        remote: str,
+        words: str = "",
+        command: Sequence[str] = (),
+        status: int = 128,
+        stderr: str = "",
+        *,
+        seconds: float | None = None,
+        timed_out: bool = False,
+        maybe_done: bool = False,
+    ) -> None:
+        super().__init__(remote, words, command, status, stderr)
+        self.seconds = seconds
+        self.timed_out = timed_out or seconds is not None
+        self.maybe_done = maybe_done
+
+    def __str__(self) -> str:
+        if self.seconds is not None:
+            return f"The remote {self.remote} did not answer within {self.seconds:g} seconds."
+        verb = "was lost" if self.maybe_done else "cannot be reached"
+        return _sentence(f"The remote {self.remote} {verb}", self.words)
+
+
+class RemoteAsks(RemoteError):
+    """The remote wants a password, a key or a confirmation that nobody is there to give."""
+
+    def __str__(self) -> str:
+        start = f"The remote {self.remote} wants to know who asks, and nobody can type an answer"
+        return _sentence(start, self.words)
+
+
+def _sentence(start: str, words: str) -> str:
+    said = " ".join(words.split())
+    if not said:
+        return f"{start}."
+    return f"{start}: {said}" if said.endswith((".", "!", "?")) else f"{start}: {said}."
+
+
 class LockTimeout(Exception):
     """A lock was not free in time."""
 

@@ -78,6 +78,8 @@ _SET = {
     "GIT_MERGE_AUTOEDIT": "no",
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
     "GIT_PAGER": "cat",
 }
 
@@ -89,6 +91,13 @@ _DISCOVERY = (
     "GIT_COMMON_DIR",
     "GIT_CEILING_DIRECTORIES",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+)
+
+# Where a push keeps its objects while hooks look at them; git moves no ref from there.
+_QUARANTINE = (
+    "GIT_QUARANTINE_PATH",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 )
 
 _OVERRIDES = tuple(
@@ -323,6 +332,22 @@ class Repository:
             self._config = Config(done.stdout)
             self._timeout = self._config.get_seconds("gittasks.gitTimeout", DEFAULT_TIMEOUT)
         return self._config
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Returns what every git call here finds in its environment."""
+        return self._environment
+
+    @property
+    def timeout(self) -> float:
+        """Returns how many seconds a git call may take, as `gittasks.gitTimeout` has it."""
+        self.config  # noqa: B018 - reading it sets the time
+        return self._timeout
+
+    def see_quarantine(self, environ: Mapping[str, str]) -> None:
+        """Lets git see the objects that a push keeps apart until the hooks have agreed to them."""
+        if "GIT_QUARANTINE_PATH" in environ:
+            self._environment.update({n: environ[n] for n in _QUARANTINE if n in environ})
 
     def ref_ids(self, patterns: Sequence[str]) -> dict[str, str]:
         """Returns the id of every ref that a pattern names, or stands above, by full name."""

@@ -21,7 +21,7 @@ before = set(sys.modules)
 import gittasks.plumbing.errors, gittasks.plumbing.process, gittasks.plumbing.repository
 import gittasks.plumbing.objects, gittasks.plumbing.refs, gittasks.plumbing.locks
 import gittasks.plumbing.worktrees, gittasks.plumbing.merging, gittasks.plumbing.versions
-import gittasks.plumbing.processes
+import gittasks.plumbing.processes, gittasks.plumbing.remote
 print(*sorted(set(sys.modules) - before))
 """
 
