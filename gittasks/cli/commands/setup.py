@@ -35,17 +35,19 @@ def hooks(session: frame.Session, server: bool, printed: bool, remove: bool) -> 
     for note in setup.notes:
         out.say(note)
     if out.json:
-        data = [{**step._asdict(), "text": step.text.decode()} for step in setup.steps]
+        data = [
+            {**step._asdict(), "text": step.text.decode(errors="replace")} for step in setup.steps
+        ]
         out.envelope("hooks", {"dry_run": printed, "steps": data})
         return
     for step in setup.steps:
         line = f"{_WORDS[step.action][printed]} {step.path}"
         out.line(f"{line}: {step.reason}" if step.reason else line)
         if printed:
-            out.block(step.text.decode())
+            out.block(step.text.decode(errors="replace"))
     if not setup.steps:
         out.say("There is nothing to take out.")
     left = [step for step in setup.steps if step.action == "leave"]
     for step in left if not printed else ():
         what = "Take these lines out of" if remove else "Add these lines to"
-        out.say(f"{what} {step.path} yourself:\n{step.text.decode()}")
+        out.say(f"{what} {step.path} yourself:\n{step.text.decode(errors='replace')}")
