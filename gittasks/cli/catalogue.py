@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 PROGRAM = "git tasks"
 
-SECTIONS = ("Every day", "Plan", "Work", "Look", "Keep in order")
+SECTIONS = ("Every day", "Plan", "Work", "Share", "Look", "Keep in order")
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("Every day", "Create the ledger in this repository."),
+    "init": ("Every day", "Create the ledger, or take over the one of the remote."),
     "new": ("Every day", "Write down a task and print its id."),
     "list": ("Every day", "List tasks."),
     "show": ("Every day", "Show one task."),
@@ -41,6 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("Work", "Show what a task changes."),
     "worktree": ("Work", "Find, list, repair or remove the trees of tasks."),
     "trust": ("Work", "Approve commands that came with the ledger."),
+    "sync": ("Share", "Exchange events with the remote."),
+    "push": ("Share", "Give the remote the events of this clone."),
+    "pull": ("Share", "Take over the events of others."),
     "status": ("Look", "Say where things stand."),
     "watch": ("Look", "Print the events of the ledger as they come."),
     "whoami": ("Look", "Say who is speaking, in which role, and why."),

@@ -80,10 +80,31 @@ def _done() -> int:
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return errors.guarded(lambda: _run_and_close(words, session), session, words)
+        status = errors.guarded(lambda: _run_and_close(words, session), session, words)
+        if session.has_project and session.project.has_news:
+            _publish(session)
+        return status
     finally:
         if was_on:
             gc.enable()
+
+
+def _publish(session: frame.Session) -> None:
+    """Gives others what this run has written; its success was told, so nothing here is an error."""
+    if session.project.remote is None:
+        return
+    from gittasks.workflow.sync import publish_quietly
+
+    try:
+        sys.stdout.flush()
+        said = publish_quietly(session.project)
+        if said is not None:
+            session.out.say(said)
+        sys.stderr.flush()
+    except (OSError, ValueError, KeyboardInterrupt):
+        pass
+    finally:
+        session.close()
 
 
 def _run_and_close(words: Sequence[str], session: frame.Session) -> int | None:

@@ -134,6 +134,10 @@ class Busy(GittasksError):
     retryable = True
 
 
+class Unconfirmed(Busy):
+    """The remote could not be asked whether it has got what was sent; it may have."""
+
+
 class Interrupted(GittasksError):
     """The user interrupted; exit 130."""
 

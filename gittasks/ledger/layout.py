@@ -11,11 +11,13 @@ plain `git log gittasks` shows it to people.
 | `refs/heads/gittasks` | the ledger (the name is a setting): one parent a commit, never rewritten |
 | `refs/heads/task/<id>` | the work of one task |
 | `refs/gittasks/backup` | the last tip of the ledger known to be good, with its reflog |
-| `refs/gittasks/pre-replay/<time>` | a tip that was replaced by a recovery, kept 30 days |
+| `refs/gittasks/pre-replay/<time>` | a tip that was replaced by a sync or a recovery, kept 30 days |
 | `refs/gittasks/landing/<id>` | the prepared commit of a landing in progress |
 | `refs/gittasks/landed/<id>` | the branch of a task that landed by rebase or squash |
 | `refs/gittasks/aborted/<id>` | the branch of a task that was thrown away |
 | `refs/gittasks/leases/<id>` | renewals of a lease: overwritten, never history |
+| `refs/gittasks/remotes/<remote>` | the tip of the remote's ledger, when it was last fetched |
+| `refs/gittasks/incoming/…` | what was fetched besides: the base, branches of tasks, leases |
 
 Every ref is moved by compare-and-swap, from a value that the mover has read.
 
@@ -61,9 +63,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BACKUP",
+    "COPIES",
     "DEFAULT_BRANCH",
     "DOCUMENT_LIMIT",
     "FORMAT",
+    "INCOMING",
     "MESSAGE_LIMIT",
     "PRE_REPLAY",
     "PROJECT_FILE",
@@ -81,6 +85,8 @@ FORMAT = 1
 DEFAULT_BRANCH = "refs/heads/gittasks"
 BACKUP = "refs/gittasks/backup"
 PRE_REPLAY = "refs/gittasks/pre-replay/"
+COPIES = "refs/gittasks/remotes/"
+INCOMING = "refs/gittasks/incoming/"
 
 PROJECT_FILE = "project.yaml"
 TEMPLATE_FILE = "template.md"

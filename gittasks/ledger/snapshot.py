@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from gittasks.domain.task import Task
+    from gittasks.ledger.quarantine import Stray
 
 __all__ = ["Filter", "InboxRow", "Problem", "ReadyRow", "Snapshot"]
 
@@ -126,6 +127,19 @@ class Snapshot(Cache):
         """Returns the id of the task that works on a branch, given by its short name."""
         found = self.select("SELECT id FROM tasks WHERE branch = ? ORDER BY n LIMIT 1", (branch,))
         return found[0][0] if found else None
+
+    def with_branches(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns the task that has recorded each of these branches, by branch."""
+        wanted = list(names)
+        found: dict[str, str] = {}
+        for at in range(0, len(wanted), _CHUNK):
+            part = wanted[at : at + _CHUNK]
+            marks = ",".join("?" * len(part))
+            rows = self.select(
+                f"SELECT branch, id FROM tasks WHERE branch IN ({marks}) ORDER BY n DESC", part
+            )
+            found.update(rows)
+        return found
 
     def dependents(self, task: str) -> list[str]:
         """Returns the ids of tasks that name the task in `depends_on`, lowest first."""
@@ -306,6 +320,10 @@ class Snapshot(Cache):
         )
         return _problem(found[0]) if found else None
 
+    def strays(self) -> tuple[Stray, ...]:
+        """Returns the paths at which the tree does not count, and why."""
+        return tuple(map(_stray, self.select("SELECT * FROM quarantine ORDER BY path")))
+
     def text(self, path: str) -> bytes | None:
         """Returns a shared file: the settings, the template or a prompt."""
         found = self.select("SELECT data FROM texts WHERE path = ?", (path,))
@@ -364,6 +382,13 @@ def _task(header: str) -> Task:
     from gittasks.domain.frontmatter import from_header_json
 
     return from_header_json(header)
+
+
+def _stray(row: tuple[str, str | None, str, str, str | None, str, str]) -> Stray:
+    from gittasks.ledger.quarantine import Stray
+
+    path, task, mode, bad, good, commit, reason = row
+    return Stray(path, task, (mode, bad) if mode else None, good, commit, reason)
 
 
 def _problem(row: tuple[str, str | None, str, str, str]) -> Problem:

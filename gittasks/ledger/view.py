@@ -12,10 +12,11 @@ from gittasks.plumbing import refs
 from gittasks.plumbing.errors import ObjectMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gittasks.domain.config import Project
     from gittasks.domain.events import Event
+    from gittasks.domain.task import Task
     from gittasks.ledger.history import Recorded
     from gittasks.ledger.locking import WriteLock
     from gittasks.ledger.snapshot import Problem, ReadyRow
@@ -56,6 +57,8 @@ class View:
         self._tip: str | None = None
         self._is_resolved = False
         self._project: tuple[str, Project] | None = None
+        self.has_written = False
+        """Whether events were written through this view that no remote was given."""
         self.repaired: list[str] = []
         """What a write or a recovery has repaired on the way, in sentences."""
 
@@ -248,3 +251,13 @@ class View:
     def is_at(self, tip: str | None) -> None:
         """Takes over where the branch is from whoever has just read or moved it."""
         self._tip, self._is_resolved = tip, True
+
+    def advance(
+        self,
+        before: str,
+        tree: str,
+        files: Mapping[str, str | None],
+        tasks: Mapping[str, Task],
+    ) -> None:
+        """Takes the rows of the read cache from the commit `before` to the tip."""
+        self._snapshot.advance(before, self.tip, tree, files, tasks)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Decide = Callable[[Graph], Sequence[Event]]
     Also = Sequence[refs.Change] | Callable[[], Sequence[refs.Change]]
 
-__all__ = ["Appended", "append", "create"]
+__all__ = ["Appended", "append", "create", "prepared", "require_not_checked_out", "settled"]
 
 _ROUNDS = 10
 _GC_EVERY = 256
@@ -71,7 +71,7 @@ def create(ledger: View, settings: Project, actor: str) -> str:
 def append(ledger: View, decide: Decide, also: Also) -> Appended:
     """Writes what `decide` says on the newest graph, and moves the other refs with it."""
     with ledger.locked():
-        _require_not_checked_out(ledger)
+        require_not_checked_out(ledger)
         for tried in range(_ROUNDS):
             try:
                 return _append(ledger, decide, also)
@@ -93,18 +93,32 @@ def _append(ledger: View, decide: Decide, also: Also) -> Appended:
     # Raises where there is no ledger.
     before = ledger.tip
     assert above is not None
+    commits = prepared(ledger, above, decide)
+    if commits is None:
+        return Appended((), (), before, before)
+    _publish(ledger, commits, before, also() if callable(also) else also)
+    return settled(ledger, commits, before)
+
+
+def prepared(ledger: View, above: objects.Commit, decide: Decide) -> Builder | None:
+    """Returns the commits of a decision on the tip, None where nothing is to do; writes nothing."""
     snapshot = ledger.snapshot
     graph = LedgerGraph(snapshot, lambda: ledger.reader)
     events = _decided(decide, graph)
     if not events:
-        return Appended((), (), before, before)
+        return None
     commits = Builder.on(ledger, above, graph, snapshot.text(layout.PROJECT_FILE))
     for event in events:
         commits.append(event)
-    _publish(ledger, commits, before, also() if callable(also) else also)
+    return commits
+
+
+def settled(ledger: View, commits: Builder, before: str) -> Appended:
+    """Tells the view and the read cache of commits that are the tip of the branch by now."""
     tip = commits.commits[-1]
     ledger.is_at(tip)
-    snapshot.advance(before, tip, commits.tree, commits.files, commits.tasks)
+    ledger.has_written = True
+    ledger.advance(before, commits.tree, commits.files, commits.tasks)
     _tidy_now_and_then(ledger, commits)
     return Appended(tuple(commits.events), tuple(commits.commits), tip, before)
 
@@ -180,7 +194,8 @@ def _tidy_now_and_then(ledger: View, commits: Builder) -> None:
         upkeep.collect_in_background(ledger.repo)
 
 
-def _require_not_checked_out(ledger: View) -> None:
+def require_not_checked_out(ledger: View) -> None:
+    """Raises Refused while some worktree has the branch of the ledger checked out."""
     where = repair.checked_out_at(ledger.repo, ledger.branch)
     if where is not None:
         raise Refused(

@@ -11,12 +11,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gittasks.domain import assignment, frontmatter, machine
-from gittasks.domain.errors import AlreadyClaimed, NothingFound, Taken
+from gittasks.domain.errors import AlreadyClaimed, NothingFound, Taken, Unconfirmed
 from gittasks.domain.events import FeedbackGiven, Held
 from gittasks.domain.requests import Claim, Release
 from gittasks.domain.task_graph import draft_of
 from gittasks.workflow import dispatch
-from gittasks.workflow.project import Outcome
+from gittasks.workflow.project import Outcome, Publishing
 from gittasks.workspaces import branch as branches
 from gittasks.workspaces import guard, leftovers, records, worktree
 
@@ -45,13 +45,26 @@ def claim(
     The outcome's extra has `claim_secret`, `tree` and `assignment`; a task that this actor
     already holds in this clone keeps its claim and gets a lost worktree back.
     """
+    if project.publishes:
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        # Others may have taken it, or made it ready.
+        sharing.pull(project)
     attempt = _Attempt(project, None if take_next else project.resolve(spelling))
     if attempt.task_id is not None:
         held = _already(project, project.task(attempt.task_id), attempt.speaker)
         if held is not None:
             return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
     try:
-        appended = project.apply(attempt.requests, lambda: attempt.speaker, also=attempt.changes)
+        appended = project.apply(
+            attempt.requests,
+            lambda: attempt.speaker,
+            also=attempt.changes,
+            publishing=attempt.publishing,
+        )
+    except Unconfirmed:
+        # If the remote has it after all, whoever has the record holds the claim.
+        raise
     except AlreadyClaimed:
         held = attempt.own_meanwhile()
         if held is None:
@@ -99,6 +112,7 @@ class _Attempt:
         self.secret, self.claim = records.new_secret()
         self.record: records.ClaimRecord | None = None
         self.change: Change | None = None
+        self.tried = 0
         if task_id is None and self.speaker.role == "manager":
             self.speaker = self.speaker._replace(role=None)
 
@@ -107,14 +121,16 @@ class _Attempt:
         task = self._chosen(graph)
         self.abandon()
         project = self.project
+        if self.tried and self.task_id is not None:
+            # It may belong to another role by now.
+            self.speaker = project.speaker("claim", self.task_id, claiming=True)
+        self.tried += 1
         _require_no_former_agent(project, task)
         if self.task_id is None:
             # The queue decides the role: whoever takes the task speaks as the owner of its state.
             self.speaker = self.speaker._replace(role=machine.STAGE[task.state].role)
         if task.claim is None and machine.STAGE[task.state].claimable:
-            planned = branches.plan_branch(
-                project.repo, project.ledger.reader, task, project.base, project.branch_prefix
-            )
+            planned = self._planned(task)
             self.change = planned.change
             name, base, tip = planned.name, planned.base, planned.tip
         else:
@@ -133,6 +149,31 @@ class _Attempt:
         )
         records.write(project.state_dir, self.record)
         return (Claim(task.id, self.claim, now + project.lease, name, base, tip),)
+
+    def _planned(self, task: Task) -> branches.Branch:
+        """Returns where the branch of a task has to stand, with what others have done of it."""
+        project = self.project
+        repo, reader, prefix = project.repo, project.ledger.reader, project.branch_prefix
+        if project.remote is None:
+            return branches.plan_branch(repo, reader, task, project.base, prefix)
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        base = sharing.base_of(project)
+        if task.branch is not None:
+            fetched = sharing.fetched_tip(project, task.branch)
+            return branches.plan_branch(repo, reader, task, base, prefix, fetched=fetched)
+        taken = sharing.names_taken(project, task)
+        return branches.plan_branch(repo, reader, task, base, prefix, taken=taken)
+
+    @property
+    def publishing(self) -> Publishing:
+        """Returns how the claim becomes public; the remote was asked just now."""
+        project = self.project
+        if not project.publishes:
+            return Publishing()
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        return Publishing((project.base,), sharing.globs(project), fresh=False)
 
     def changes(self) -> Sequence[Change]:
         """Returns the move of the task's branch that goes with the claim."""

@@ -11,6 +11,7 @@ from gittasks.domain.ids import parse_id, task_id
 from gittasks.domain.requests import Create, Reparent, Submit
 from gittasks.domain.rules.create import checked_title
 from gittasks.domain.task import PRIORITY
+from gittasks.workflow.project import Publishing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +144,9 @@ def _uid(mark: tuple[object, ...] | None) -> str:
 def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
     speaker = project.speaker("new")
     order = _order(wanted)
-    appended = project.apply(lambda graph: _requests(graph, wanted, order), speaker)
+    appended = project.apply(
+        lambda graph: _requests(graph, wanted, order), speaker, publishing=Publishing(fresh=False)
+    )
     commands = [check for one in wanted for check in one.create.checks]
     if commands and speaker.role == "manager":
         from gittasks.workflow.trust import approve_own

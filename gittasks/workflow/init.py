@@ -1,19 +1,32 @@
-"""Creates the ledger of a repository; nothing else in it is touched."""
+"""Creates the ledger of a repository, or takes over the remote's; nothing else is touched."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import config
-from gittasks.domain.errors import Corrupt, NoLedger, Refused, UsageFault, WrongRole
+from gittasks.domain.errors import (
+    Busy,
+    Corrupt,
+    NoLedger,
+    Refused,
+    SyncRefused,
+    UsageFault,
+    WrongRole,
+)
 from gittasks.domain.fields import is_branch, shown
 from gittasks.ledger import layout
+from gittasks.ledger.shared import Shared
 from gittasks.plumbing import refs
+from gittasks.workflow import sharing
+from gittasks.workflow.project import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
     from gittasks.workflow.project import Project
 
 HEADS = "refs/heads/"
+_ASK_SECONDS = 10.0
+"""How long `init` waits for a remote that nobody named."""
 
 
 class Begun(NamedTuple):
@@ -25,31 +38,80 @@ class Begun(NamedTuple):
     worktrees: str
     commit: str | None
     adopted: str | None = None
-    """The remote-tracking branch whose ledger was taken over, None where one began."""
+    """The remote branch whose ledger was taken over, None where one began."""
+    remote: str | None = None
+    """The remote that this clone shares the ledger through."""
     notes: tuple[str, ...] = ()
 
 
-def init(project: Project, *, base: str | None = None, branch: str | None = None) -> Begun:
-    """Creates the ledger, or tells that it is there; refuses before anything is written."""
+def init(
+    project: Project,
+    *,
+    base: str | None = None,
+    branch: str | None = None,
+    remote: str | None = None,
+) -> Begun:
+    """Creates the ledger or takes over that of the remote, or tells that it is there.
+
+    Refuses before anything is written. With `remote` this clone shares from now on.
+    """
     speaker = project.speaker("init")
     if speaker.role != "manager":
         raise WrongRole(
             "Only the person at this machine may create a ledger.",
             "Run `git tasks whoami` to see why you are somebody else.",
         )
+    chosen = sharing.choose(project, remote)
     if _is_there(project):
-        return _already(project, base, branch)
-    fetched = project.ledger.fetched()
-    if fetched is not None and branch is None:
-        return _adopt(project, *fetched)
+        begun = _already(project, base, branch)
+        return begun if remote is None else _shared(project, begun, remote)
+    notes: tuple[str, ...] = ()
+    if chosen is not None:
+        named = project if branch is None else project.named(_name(branch))
+        found, notes = _elsewhere(named, chosen, must=remote is not None)
+        if found is not None:
+            return _adopt(named, chosen, found, notes)
     try:
-        return _begin(project, speaker.actor, base, branch)
+        begun = _begin(project, speaker.actor, base, branch)
     except Refused:
         # Somebody else may have been faster.
         project.ledger.refresh()
         if not _is_there(project):
             raise
         return _already(project, base, branch)
+    begun = begun._replace(notes=(*notes, *begun.notes))
+    if remote is None:
+        return begun
+    return _shared(_reopened(project), begun, remote)
+
+
+def _elsewhere(
+    project: Project, remote: str, *, must: bool
+) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
+    """Returns name and tip of the remote's ledger, None where it has none, and what to say."""
+    if not project.options.offline:
+        shared = Shared(project.ledger, remote, timeout=None if must else _ASK_SECONDS)
+        try:
+            arrived = shared.fetch(adopting=True)
+        except (Busy, SyncRefused) as error:
+            if must or (isinstance(error, SyncRefused) and "no ledger" in error.message):
+                raise
+            known = project.ledger.fetched()
+            return known, (f"{error.message} `git tasks sync` shares the ledger later.",)
+        if arrived.tip is None:
+            return None, ()
+        return (f"{remote}/{project.ledger.short_branch}", arrived.tip), arrived.notes
+    found = project.ledger.fetched()
+    return (None if found is None else (found[0].removeprefix("refs/remotes/"), found[1])), ()
+
+
+def _shared(project: Project, begun: Begun, remote: str) -> Begun:
+    """Lets this clone share its ledger through a remote from now on."""
+    from gittasks.workflow.sync import sync
+
+    sharing.begin(project, remote)
+    done = sync(project)
+    return begun._replace(remote=remote, notes=(*begun.notes, *done.notes))
 
 
 def _begin(project: Project, actor: str, base: str | None, branch: str | None) -> Begun:
@@ -67,15 +129,36 @@ def _begin(project: Project, actor: str, base: str | None, branch: str | None) -
     return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit, notes=notes)
 
 
-def _adopt(project: Project, ref: str, tip: str) -> Begun:
-    """Takes over the ledger that a fetch or a clone has brought; nothing is fetched."""
+def _adopt(project: Project, remote: str, found: tuple[str, str], notes: tuple[str, ...]) -> Begun:
+    """Takes over the ledger that was fetched, and shares it from now on."""
     worktrees = project.worktree_root
-    change = refs.Change(project.branch, tip, None)
-    refs.transaction(project.repo, [change], "gittasks: adopt the ledger of a remote")
-    project.ledger.refresh()
-    name = project.branch.removeprefix(HEADS)
-    short = ref.removeprefix("refs/remotes/")
-    return Begun(False, name, project.settings.base, worktrees, tip, short)
+    name, tip = found
+    backup = refs.read(project.repo, layout.BACKUP)
+    changes = [
+        refs.Change(project.branch, tip, None),
+        refs.Change(layout.BACKUP, tip, backup),
+    ]
+    refs.transaction(project.repo, changes, "gittasks: adopt the ledger of a remote")
+    branch = project.branch.removeprefix(HEADS)
+    if branch != DEFAULT_BRANCH:
+        project.repo.git("config", "--local", "gittasks.branch", branch)
+    sharing.begin(project, remote)
+    project = _reopened(project)
+    if not project.options.offline:
+        try:
+            sharing.pull(project, timeout=_ASK_SECONDS)
+        except (Busy, SyncRefused) as error:
+            notes = (*notes, error.message)
+    return Begun(
+        False, branch, project.settings.base, worktrees, tip, name.removeprefix("refs/remotes/"),
+        remote, notes,
+    )  # fmt: skip
+
+
+def _reopened(project: Project) -> Project:
+    """Returns the project with the settings that this clone has by now."""
+    project.repo.forget_config()
+    return type(project)(project.repo, project.options, project.environ, project.clock)
 
 
 def _is_there(project: Project) -> bool:
@@ -99,8 +182,7 @@ def _is_there(project: Project) -> bool:
 def _with_branch(project: Project, name: str) -> Project:
     """Returns the project with another name for its ledger, which this clone remembers."""
     project.repo.git("config", "--local", "gittasks.branch", name)
-    project.repo.forget_config()
-    return type(project)(project.repo, project.options, project.environ, project.clock)
+    return _reopened(project)
 
 
 def _already(project: Project, base: str | None, branch: str | None) -> Begun:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gittasks.ledger.ledger import Ledger
     from gittasks.ledger.writing import Appended
     from gittasks.plumbing import refs
+    from gittasks.plumbing.remote import Update
     from gittasks.plumbing.repository import Config
 
 DEFAULT_BRANCH = "gittasks"
@@ -46,6 +47,16 @@ class Options(NamedTuple):
     claim: str | None = None
     """The secret of a claim, from --claim."""
     offline: bool = False
+
+
+class Publishing(NamedTuple):
+    """How events become public: refs to fetch before, refs of the remote that move with them."""
+
+    names: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    updates: Callable[[], Sequence[Update]] = tuple
+    fresh: bool = True
+    """Whether the remote is asked first; otherwise only where what is known refuses it."""
 
 
 class Outcome(NamedTuple):
@@ -79,6 +90,7 @@ class Project:
         self.environ = environ
         self._clock = clock
         self.state_dir = state_dir(repo)
+        self._branch: str | None = None
         self._ledger: Ledger | None = None
         self._settings: Settings | None = None
         self.told: tuple[str, ...] = ()
@@ -97,6 +109,12 @@ class Project:
         repo = Repository.open(options.path, environ, resolve=(usual,))
         return cls(repo, options, environ, clock)
 
+    def named(self, branch: str) -> Project:
+        """Returns the same project with another name for its ledger, which is not remembered."""
+        found = Project(self.repo, self.options, self.environ, self._clock)
+        found._branch = f"refs/heads/{branch}"
+        return found
+
     def close(self) -> None:
         """Ends the process behind the answers; the next question starts it again."""
         if self._ledger is not None:
@@ -114,7 +132,24 @@ class Project:
     @property
     def branch(self) -> str:
         """Returns the full name of the ledger's ref."""
+        if self._branch is not None:
+            return self._branch
         return f"refs/heads/{self.config.get('gittasks.branch') or DEFAULT_BRANCH}"
+
+    @property
+    def remote(self) -> str | None:
+        """Returns the remote that this clone shares its ledger through, None if it does not."""
+        return self.config.get("gittasks.remote") or None
+
+    @property
+    def publishes(self) -> bool:
+        """Tells whether what is claimed, created or landed counts only when the remote has it."""
+        return self.remote is not None and not self.options.offline
+
+    @property
+    def has_news(self) -> bool:
+        """Tells whether this process has written events that the remote may not have."""
+        return self._ledger is not None and self._ledger.has_written
 
     @property
     def ledger(self) -> Ledger:
@@ -291,11 +326,13 @@ class Project:
         speaker: Speaker | Callable[[], Speaker],
         *,
         also: Sequence[refs.Change] | Callable[[], Sequence[refs.Change]] = (),
+        publishing: Publishing | None = None,
     ) -> Appended:
         """Decides on the fresh graph and appends; whoever loses a race decides again.
 
         Requests that depend on the graph are given as a function, which is then asked each time;
-        so is a speaker whose role the task decides, after the requests.
+        so is a speaker whose role the task decides, after the requests. With `publishing`, a
+        clone that shares lets them count only when the remote has them.
         """
         from gittasks.domain.decide import decide_all  # only writes decide
 
@@ -307,6 +344,10 @@ class Project:
                 graph, wanted, self.facts(speaker() if callable(speaker) else speaker)
             )
 
+        if publishing is not None and self.publishes:
+            from gittasks.workflow.sharing import publish  # only a clone that shares
+
+            return publish(self, events, also if callable(also) else lambda: also, publishing)
         return self.ledger.append(events, also=also)
 
     def recover(self) -> None:
@@ -400,4 +441,4 @@ def _mail_name(name: str) -> str:
     return kept.strip("-.") or "unknown"
 
 
-__all__ = ["DEFAULT_BRANCH", "Options", "Outcome", "Project"]
+__all__ = ["DEFAULT_BRANCH", "Options", "Outcome", "Project", "Publishing"]

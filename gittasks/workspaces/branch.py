@@ -10,6 +10,8 @@ from gittasks.plumbing.errors import RefMoved
 from gittasks.plumbing.refs import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gittasks.domain.task import Task
     from gittasks.plumbing.objects import Reader
     from gittasks.plumbing.repository import Repository
@@ -39,12 +41,21 @@ class Branch(NamedTuple):
 
 
 def plan_branch(
-    repo: Repository, reader: Reader, task: Task, base: str, prefix: str = PREFIX
+    repo: Repository,
+    reader: Reader,
+    task: Task,
+    base: str,
+    prefix: str = PREFIX,
+    *,
+    fetched: str | None = None,
+    taken: Collection[str] = (),
 ) -> Branch:
     """Returns where the branch of a task has to stand for a claim, without moving it.
 
-    `base` is a full ref name or a commit. The caller moves `change` together with the ledger, so
-    that the loser of a race moves nothing. A branch with commits of its own stays where it is.
+    `base` is a full ref name or a commit; `fetched` is the commit that other clones have left the
+    branch at, `taken` are names that other tasks have. The caller moves `change` together with
+    the ledger, so that the loser of a race moves nothing. A branch with commits of its own stays
+    where it is.
     """
     tip = _commit(reader, base)
     if tip is None:
@@ -54,14 +65,29 @@ def plan_branch(
             task.id,
         )
     if task.branch is None:
-        return _minted(reader, task, tip, prefix)
-    now = _commit(reader, HEADS + task.branch)
+        return _minted(reader, task, tip, prefix, taken)
+    here = _commit(reader, HEADS + task.branch)
+    now = _newest(repo, here, fetched)
     if now is None:
         return _brought_back(repo, reader, task, task.branch, tip)
-    return _placed(repo, task, task.branch, now, tip)
+    found = _placed(repo, task, task.branch, now, tip)
+    if now == here:
+        return found
+    return found._replace(change=Change(HEADS + task.branch, found.tip, here))
 
 
-def _minted(reader: Reader, task: Task, base: str, prefix: str) -> Branch:
+def _newest(repo: Repository, here: str | None, fetched: str | None) -> str | None:
+    """Returns where the branch stands when what others have done is counted."""
+    if fetched is None or here == fetched:
+        return here
+    if here is None:
+        return fetched
+    from gittasks.plumbing import merging
+
+    return fetched if merging.is_ancestor(repo, here, fetched) else here
+
+
+def _minted(reader: Reader, task: Task, base: str, prefix: str, others: Collection[str]) -> Branch:
     """Names a new branch; one that stands there already is somebody else's."""
     names = (f"{prefix}{task.id}", f"{prefix}{task.id}-{task.uid[:4]}")
     above = names[0].rpartition("/")[0]
@@ -73,7 +99,7 @@ def _minted(reader: Reader, task: Task, base: str, prefix: str) -> Branch:
             task.id,
         )
     for name, found in zip(names, taken, strict=True):
-        if found is None:
+        if found is None and name not in others:
             return Branch(name, base, base, change=Change(HEADS + name, base, None))
     raise Refused(
         f"The branches {names[0]} and {names[1]} both exist and are not of this task.",
@@ -116,6 +142,17 @@ def _is_elsewhere(repo: Repository, ref: str) -> bool:
 def _commit(reader: Reader, name: str) -> str | None:
     found = reader.get(name)
     return found.oid if found is not None and found.kind == "commit" else None
+
+
+def rename_branch(repo: Repository, old: str, new: str) -> bool:
+    """Renames a branch, and the HEAD of the tree it is checked out in; tells whether it was there.
+
+    git does both in one step, and refuses where there is a branch of that name.
+    """
+    if refs.read(repo, HEADS + old) is None or refs.read(repo, HEADS + new) is not None:
+        return False
+    repo.git("branch", "-m", old, new)
+    return True
 
 
 def delete_branch(repo: Repository, name: str, tip: str) -> str | None:

@@ -4,6 +4,9 @@
 <repository>.tasks/<id>/ASSIGNMENT.md    what its author appends a section to
 <repository>.tasks/<id>/DRAFT.md         a section that came back from review
 <git common dir>/gittasks/               this clone's own state: claims, landings, checks, …
+
+A task that got another number when it was shared keeps the folder it was made with; which one that
+is stands in the clone's own state, in `folders/<id>`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from gittasks.domain.errors import Refused
 if TYPE_CHECKING:
     from gittasks.plumbing.repository import Repository
 
+_NAMES = "folders"
+
 
 class Places(NamedTuple):
     """The two folders of a clone: one for the trees of its tasks, one for its own state."""
@@ -25,19 +30,37 @@ class Places(NamedTuple):
 
     def folder(self, task: str) -> str:
         """Returns the folder of a task, which holds its tree and what stands beside it."""
-        return os.path.join(self.root, task)
+        return os.path.join(self.root, self._name(task))
 
     def tree(self, task: str) -> str:
         """Returns where the worktree of a task stands."""
-        return os.path.join(self.root, task, "tree")
+        return os.path.join(self.folder(task), "tree")
 
     def assignment(self, task: str) -> str:
         """Returns the file the holder of a task writes its section into."""
-        return os.path.join(self.root, task, "ASSIGNMENT.md")
+        return os.path.join(self.folder(task), "ASSIGNMENT.md")
 
     def draft(self, task: str) -> str:
         """Returns the file that holds a section sent back by a review."""
-        return os.path.join(self.root, task, "DRAFT.md")
+        return os.path.join(self.folder(task), "DRAFT.md")
+
+    def keep_name(self, task: str, name: str) -> None:
+        """Lets a task have the folder of this name, because it was made under another number."""
+        folder = os.path.join(self.state, _NAMES)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        beside = os.path.join(folder, f".{task}.{os.getpid()}")
+        with open(beside, "w", encoding="ascii") as file:
+            file.write(name)
+        os.replace(beside, os.path.join(folder, task))
+
+    def _name(self, task: str) -> str:
+        try:
+            with open(os.path.join(self.state, _NAMES, task), encoding="ascii") as file:
+                name = file.read()
+        except (OSError, ValueError):
+            return task
+        # Whatever stands there, it names a folder in the root.
+        return name if name[:6].isdigit() and os.sep not in name else task
 
     def worktree_lock(self) -> str:
         """Returns the file of the lock around everything that changes worktrees."""
@@ -50,7 +73,17 @@ class Places(NamedTuple):
         if not path.startswith(root + os.sep):
             return None
         name = path[len(root) + 1 :].split(os.sep, 1)[0]
-        return name if name.isdigit() else None
+        for task in self._renamed():
+            if self._name(task) == name:
+                return task
+        return name if name.isdigit() and self._name(name) == name else None
+
+    def _renamed(self) -> list[str]:
+        try:
+            names = os.listdir(os.path.join(self.state, _NAMES))
+        except OSError:
+            return []
+        return [name for name in names if name.isdigit()]
 
 
 def state_dir(repo: Repository) -> str:

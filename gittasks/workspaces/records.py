@@ -168,6 +168,24 @@ def _refusal_path(state_dir: str, task: str) -> str:
     return os.path.join(state_dir, "refused", f"{_file_name(task)}.json")
 
 
+def note_number(state_dir: str, old: str, new: str, uid: str) -> None:
+    """Remembers that a number of this clone has become another one."""
+    path = os.path.join(state_dir, "renumbered", f"{_file_name(old)}.json")
+    write_json(path, {"new": new, "uid": uid})
+
+
+def number_now(state_dir: str, old: str) -> str | None:
+    """Returns the number that a task of this clone got in place of one, None if it kept it."""
+    found = read_json(os.path.join(state_dir, "renumbered", f"{_file_name(old)}.json"))
+    return None if found is None else str(found.get("new", "")) or None
+
+
+def renumber(state_dir: str, uid: str, task: str) -> None:
+    """Makes the records of a task's claims name the number that it has now."""
+    for record in of_task(state_dir, uid):
+        write(state_dir, record._replace(task=task))
+
+
 def own_process() -> Process | None:
     """Returns this process as a record names it."""
     from gittasks.plumbing.processes import process_identity

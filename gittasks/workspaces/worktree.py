@@ -422,7 +422,8 @@ def list_trees(repo: Repository, places: Places) -> tuple[Tree, ...]:
     registered = {one.path: one for one in worktrees.list(repo)}
     names = set()
     if os.path.isdir(places.root):
-        names = {name for name in os.listdir(places.root) if name.isdigit()}
+        folders = (os.path.join(places.root, name) for name in os.listdir(places.root))
+        names = {task for path in folders if (task := places.task_of(path)) is not None}
         names = {name for name in names if os.path.lexists(places.tree(name))}
     names |= {task for path in registered if (task := places.task_of(path)) is not None}
     found = []

@@ -1,4 +1,4 @@
-"""`git tasks init`: creates the ledger."""
+"""`git tasks init`: creates the ledger, or takes over the remote's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from gittasks.cli import frame
 @frame.command("init")
 @frame.option("--base", metavar="BRANCH", help="the branch that tasks land on")
 @frame.option("--branch", metavar="NAME", help="the name of the ledger's branch; gittasks")
-def command(session: frame.Session, base: str | None, branch: str | None) -> None:
-    """Create the ledger in this repository; say what was not touched."""
+@frame.option("--remote", metavar="NAME", help="share the ledger through the remote NAME")
+def command(
+    session: frame.Session, base: str | None, branch: str | None, remote: str | None
+) -> None:
+    """Create the ledger in this repository, or take over that of the remote."""
     from gittasks.workflow.init import init
 
-    begun = init(session.project, base=base, branch=branch)
+    begun = init(session.project, base=base, branch=branch, remote=remote)
     if session.answer("init", begun._asdict()):
         return
     out = session.out
@@ -30,5 +33,7 @@ def command(session: frame.Session, base: str | None, branch: str | None) -> Non
     out.line(f"Worktrees of tasks stand in {begun.worktrees}.")
     if begun.created or begun.adopted:
         out.line("Not touched: your files, index, current branch, hooks and settings.")
+    if begun.remote:
+        out.line(f"Shared through the remote {begun.remote}.")
     if begun.created:
         out.line('Next: git tasks new "What has to be done"')

@@ -1,0 +1,72 @@
+"""How a sync is told: what came, what went, and what became of our own events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gittasks.cli import frame
+    from gittasks.workflow.sync import Synced
+
+TAKEN = 6
+"""The exit code of a sync that could not apply an event of this clone."""
+
+
+def exchange(session: frame.Session, *, push: bool, pull: bool, dry_run: bool) -> int:
+    """Syncs in one direction or both, tells what was done, and returns the exit code."""
+    from gittasks.workflow.sync import sync
+
+    done = sync(session.project, push=push, pull=pull, dry_run=dry_run)
+    out = session.out
+    if done.began:
+        out.say(f"This clone shares its ledger through {done.remote} from now on."
+                if not dry_run else f"This clone would share its ledger through {done.remote}.")  # fmt: skip
+    for note in done.notes:
+        out.say(note)
+    if not session.answer("sync", _as_object(done), done.tip):
+        out.line(_line(done))
+    return TAKEN if done.rejected else 0
+
+
+def _line(done: Synced) -> str:
+    would = "would be " if done.dry_run else ""
+    words = []
+    if done.received:
+        words.append(f"{_events(done.received)} {would}received")
+    published = done.pending if done.dry_run else done.published
+    if published:
+        words.append(f"{_events(published)} {would}published")
+    if done.branches:
+        count = len(done.branches)
+        words.append(f"{count} {'branch' if count == 1 else 'branches'} {would}published")
+    for one in done.renumbered:
+        words.append(f"{one.old} {'would be' if done.dry_run else 'is now'} {one.new}")
+    for kind, task, _ in done.rejected:
+        words.append(f"{kind}{f' of {task}' if task else ''} {would or 'was '}not applied")
+    if not done.dry_run and done.pending:
+        words.append(f"{_events(done.pending)} not published")
+    return f"{done.remote}: {', '.join(words) or 'nothing to do'}"
+
+
+def _events(count: int) -> str:
+    return "one event" if count == 1 else f"{count} events"
+
+
+def _as_object(done: Synced) -> dict[str, Any]:
+    return {
+        "remote": done.remote,
+        "received": done.received,
+        "published": done.published,
+        "pending": done.pending,
+        "branches": list(done.branches),
+        "renumbered": [{"uid": o.uid, "old": o.old, "new": o.new} for o in done.renumbered],
+        "lost": [
+            {"task": o.task, "claim": o.claim, "actor": o.actor, "branch": o.branch,
+             "reason": o.reason}
+            for o in done.lost
+        ],
+        "rejected": [
+            {"event": kind, "task": task, "reason": reason} for kind, task, reason in done.rejected
+        ],
+        "dry_run": done.dry_run,
+    }  # fmt: skip

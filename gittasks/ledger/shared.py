@@ -1,0 +1,227 @@
+"""The remote that a ledger is shared through: what it has, what it gets, and what it refuses.
+
+A fetch goes into refs of ours first (`refs/gittasks/incoming/…`). Only when it is clear that the
+remote has merely gone on does our copy of its ledger follow; so a remote that was rewritten is
+noticed, however often it is asked.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain.errors import Busy, Corrupt, SyncRefused
+from gittasks.ledger import layout
+from gittasks.plumbing import merging, refs, remote
+from gittasks.plumbing.errors import (
+    GitError,
+    LockTimeout,
+    NoSuchRemote,
+    RemoteAsks,
+    RemoteRefused,
+    RemoteUnreachable,
+)
+from gittasks.plumbing.locks import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gittasks.ledger.ledger import Ledger
+
+__all__ = ["Arrived", "Shared", "SyncLock"]
+
+
+class Arrived(NamedTuple):
+    """What a fetch has brought: the ledger's tip there (None: it has none), and what to say."""
+
+    tip: str | None
+    events: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Shared:
+    """One ledger and the remote that all clones agree through."""
+
+    def __init__(self, ledger: Ledger, name: str, *, timeout: float | None = None) -> None:
+        """Takes the name of the remote; `timeout` bounds each call, in seconds."""
+        self.ledger = ledger
+        self.repo = ledger.repo
+        self.name = name
+        self.timeout = timeout
+        self.copy_ref = layout.COPIES + name
+
+    @property
+    def copy(self) -> str | None:
+        """Returns the tip that the remote's ledger had when it was last fetched."""
+        return refs.read(self.repo, self.copy_ref)
+
+    def incoming(self, name: str) -> str:
+        """Returns the ref of ours that holds what was fetched of a remote's ref."""
+        return layout.INCOMING + name.removeprefix("refs/")
+
+    def fetch(
+        self, names: Sequence[str] = (), globs: Sequence[str] = (), *, adopting: bool = False
+    ) -> Arrived:
+        """Brings the ledger and some other refs into refs of ours, and looks at what is new.
+
+        Raises SyncRefused where the remote was rewritten or refuses, Busy where it cannot be
+        reached in time.
+        """
+        wanted = {name: self.incoming(name) for name in (self.ledger.branch, *names)}
+        patterns = {name: self.incoming(name) for name in globs}
+        before = refs.read_many(self.repo, (self.copy_ref, *wanted.values()))
+        try:
+            missing = remote.fetch(
+                self.repo, self.name, wanted, globs=patterns, timeout=self.timeout, whole=adopting
+            )
+        except GitError as error:
+            raise self.told(error) from None
+        gone = [
+            refs.Change(ref, None, old)
+            for name, ref in wanted.items()
+            if name in missing and (old := before[ref]) is not None
+        ]
+        refs.transaction(self.repo, gone, "gittasks: the remote has it no more")
+        if self.ledger.branch in missing:
+            return self._nothing(before[self.copy_ref])
+        tip = refs.read(self.repo, wanted[self.ledger.branch])
+        assert tip is not None
+        return self._arrived(before[self.copy_ref], tip)
+
+    def peek(self) -> str | None:
+        """Returns the tip of the remote's ledger with all that it needs, and takes nothing over."""
+        own = {self.ledger.branch: self.incoming(self.ledger.branch)}
+        try:
+            missing = remote.fetch(self.repo, self.name, own, timeout=self.timeout)
+        except GitError as error:
+            raise self.told(error) from None
+        return None if missing else refs.read(self.repo, self.incoming(self.ledger.branch))
+
+    def push(self, updates: Sequence[remote.Update]) -> None:
+        """Moves refs of the remote, all or none; raises RemoteRaced where another was faster."""
+        remote.push(self.repo, self.name, updates, timeout=self.timeout)
+
+    def contains(self, commit: str) -> bool:
+        """Tells whether the remote's ledger had a commit when it was last fetched."""
+        copy = self.copy
+        return copy is not None and (copy == commit or merging.is_ancestor(self.repo, commit, copy))
+
+    def told(self, error: GitError) -> Exception:
+        """Returns what a failure of the remote means for whoever wanted something of it."""
+        match error:
+            case RemoteUnreachable():
+                return Busy(
+                    f"The remote {self.name} could not be reached: {error}",
+                    "Try again later, or give --offline to work without it.",
+                )
+            case RemoteAsks():
+                return SyncRefused(
+                    f"The remote {self.name} asks for what nobody can type here: {error}",
+                    "Store the password or the key where git finds it without asking.",
+                )
+            case RemoteRefused():
+                return SyncRefused(
+                    f"The remote {self.name} refused it: {error}",
+                    "Everything is safe in this clone; have the remote's owner allow it.",
+                )
+            case NoSuchRemote():
+                return SyncRefused(
+                    f"There is no remote {self.name} in this clone.",
+                    "Name another one with `git config gittasks.remote NAME`.",
+                )
+            case _:
+                return SyncRefused(f"The remote {self.name} could not be used: {error}")
+
+    def _nothing(self, before: str | None) -> Arrived:
+        """Follows a remote that has no ledger, or none any more."""
+        if before is None:
+            return Arrived(None)
+        change = refs.Change(self.copy_ref, None, before)
+        refs.transaction(self.repo, [change], "gittasks: the remote has no ledger any more")
+        return Arrived(
+            None, 0, (f"The remote {self.name} has lost its ledger; all events are offered again.",)
+        )
+
+    def _arrived(self, before: str | None, tip: str) -> Arrived:
+        if before == tip:
+            return Arrived(tip)
+        notes: tuple[str, ...] = ()
+        known = before
+        count = 0
+        if before is None:
+            known = self._common(tip)
+        elif not merging.is_ancestor(self.repo, before, tip):
+            if not merging.is_ancestor(self.repo, tip, before):
+                raise self._rewritten(before, tip)
+            lost = self._count(tip, before)
+            notes = (
+                f"The remote {self.name} was set back by {lost} events; they are offered again.",
+            )
+            known = tip
+        if known != tip:
+            from gittasks.ledger import arrivals
+
+            try:
+                found = arrivals.inspect(self.ledger, known, tip)
+            except Corrupt as error:
+                raise SyncRefused(
+                    f"What the remote {self.name} has is no ledger: {error.message}",
+                    f"Look at it: git log {self.incoming(self.ledger.branch)}.",
+                ) from None
+            count = self._count(known, tip)
+            notes += tuple(
+                f"The commit {one.commit[:12]} from {self.name} does not verify: {one.message}"
+                for one in found
+            )
+        change = refs.Change(self.copy_ref, tip, before)
+        refs.transaction(self.repo, [change], f"gittasks: fetched from {self.name}")
+        return Arrived(tip, count, notes)
+
+    def _common(self, tip: str) -> str | None:
+        """Returns what our ledger and the remote's have in common when they first meet."""
+        here = refs.read(self.repo, self.ledger.branch)
+        if here is None:
+            return None
+        common = merging.merge_base(self.repo, here, tip)
+        if common is None:
+            raise SyncRefused(
+                f"The branch {self.ledger.short_branch} of {self.name} shares no commit with the"
+                " ledger here.",
+                "Choose another branch or another remote: `git config gittasks.remote NAME`.",
+            )
+        # Nothing can be decided on the first commit of all ledgers, which is no event.
+        return common if self.ledger.reader.commit(common).parents else None
+
+    def _count(self, old: str | None, new: str) -> int:
+        revisions = (new,) if old is None else (new, f"^{old}")
+        return int(self.repo.text("rev-list", "--count", *revisions, "--"))
+
+    def _rewritten(self, before: str, tip: str) -> SyncRefused:
+        lost = self._count(tip, before)
+        return SyncRefused(
+            f"The ledger of {self.name} was rewritten: it has {tip[:12]}, which does not contain"
+            f" {before[:12]}, the tip it had before; {lost} events are missing there.",
+            "Have it put back, or accept what it has: "
+            f"git update-ref -d {self.copy_ref} && git tasks sync. Nothing here is lost.",
+        )
+
+
+class SyncLock:
+    """The lock of whoever speaks with the remote for this clone; one at a time saves races."""
+
+    def __init__(self, state_dir: str, timeout: float) -> None:
+        """Waits as many seconds at most."""
+        self._lock = FileLock(os.path.join(state_dir, "sync.flk"), timeout, "lock of the sync")
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.acquire()
+        except LockTimeout as error:
+            raise Busy(str(error), "Try again when the holder has finished.") from None
+        except OSError as error:
+            from gittasks.ledger.locking import unwritable
+
+            raise unwritable(error) from None
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()

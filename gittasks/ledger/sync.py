@@ -1,0 +1,382 @@
+"""How clones meet: what the remote has is taken over, what only this clone has is replayed on it.
+
+A sync fetches, replays under the write lock, moves the local branch, and pushes without force; a
+race starts it again. The write lock is never held while the remote is asked. Nothing remembers
+what was published: an event is where its id is. Only commits that the remote does not have are
+ever made anew, and the tip before is kept under `refs/gittasks/pre-replay/`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain.errors import Busy, Corrupt, SyncRefused
+from gittasks.domain.events import Configured, Initialized
+from gittasks.domain.fields import BadDocument
+from gittasks.domain.frontmatter import parse
+from gittasks.domain.replay import Common, Local, Replayed, replay
+from gittasks.ledger import history, journal, layout, message, recover, repair
+from gittasks.ledger.build import Builder
+from gittasks.ledger.shared import SyncLock
+from gittasks.ledger.writing import require_not_checked_out
+from gittasks.plumbing import merging, objects, refs
+from gittasks.plumbing.errors import GitError, RefMoved, RemoteRaced, RemoteUnreachable
+from gittasks.plumbing.remote import Update
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gittasks.domain.config import Project
+    from gittasks.domain.events import Event
+    from gittasks.ledger.ledger import Ledger
+    from gittasks.ledger.shared import Arrived, Shared
+
+    Also = Callable[[], Sequence[refs.Change]]
+    Branches = Callable[[str | None, str], Sequence[Update]]
+
+__all__ = [
+    "CaughtUp",
+    "Synced",
+    "catch_up",
+    "events_between",
+    "foreseen",
+    "pause",
+    "sync",
+    "unpublished",
+]
+
+ROUNDS = 8
+"""How often a sync begins again because others were faster."""
+
+
+class CaughtUp(NamedTuple):
+    """What became of this clone's own events: the tips before and after, and what was replayed."""
+
+    before: str
+    tip: str
+    replayed: Replayed = Replayed(())
+    kept: str | None = None
+    """The ref that keeps the tip before a replay."""
+
+
+class Synced(NamedTuple):
+    """What a sync did: how many events came and went, and what became of our own."""
+
+    remote: str
+    tip: str
+    received: int = 0
+    published: int = 0
+    pending: int = 0
+    """How many events the remote does not have yet."""
+    branches: tuple[str, ...] = ()
+    """The branches that were published beside the ledger."""
+    replayed: tuple[Replayed, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def sync(  # noqa: PLR0913
+    shared: Shared,
+    branches: Branches,
+    *,
+    names: Sequence[str] = (),
+    globs: Sequence[str] = (),
+    push: bool = True,
+    pull: bool = True,
+    rounds: int = ROUNDS,
+    patience: float = 30.0,
+    followed: Callable[[Replayed], None] = lambda _replayed: None,
+) -> Synced:
+    """Takes over what the remote has and gives it what only this clone has.
+
+    `names` and `globs` are refs to fetch beside the ledger; `branches` says which branches to
+    push with it, given the remote's tip and ours. `followed` is told of each replay right after it,
+    while nobody else can sync. Raises Busy when others are faster each time.
+    """
+    ledger = shared.ledger
+    done = Synced(shared.name, "")
+    with SyncLock(ledger.state_dir, patience):
+        for tried in range(rounds):
+            arrived = shared.fetch(names, globs)
+            done = _received(done, arrived)
+            if pull:
+                done = _follow(shared, arrived.tip, done, followed)
+            else:
+                ledger.refresh()
+                _require_up_to_date(shared, arrived.tip)
+            done = done._replace(tip=ledger.tip, pending=unpublished(ledger, arrived.tip))
+            updates = _updates(ledger, arrived.tip, branches) if push else []
+            if not updates:
+                return done
+            if _is_pushed(shared, updates, tried):
+                sent = tuple(one.name for one in updates if one.name != ledger.branch)
+                done = done._replace(
+                    published=done.published + done.pending,
+                    branches=(*done.branches, *sent),
+                    pending=0,
+                )
+                # What a push says is not always what the remote has in the end.
+                arrived = shared.fetch(names, globs)
+                done = _received(done, arrived)
+                if arrived.tip is not None and repair.contains(ledger, arrived.tip, done.tip):
+                    if pull:
+                        done = _follow(shared, arrived.tip, done, followed)
+                    return done._replace(tip=ledger.tip)
+        left = unpublished(ledger, shared.copy)
+    words = "one event is" if left == 1 else f"{left} events are"
+    raise Busy(
+        f"Others were faster {rounds} times; {words} not published yet.",
+        "Run `git tasks sync` again; nothing is lost.",
+    )
+
+
+def _received(done: Synced, arrived: Arrived) -> Synced:
+    return done._replace(
+        received=done.received + arrived.events, notes=(*done.notes, *arrived.notes)
+    )
+
+
+def _follow(
+    shared: Shared, tip: str | None, done: Synced, followed: Callable[[Replayed], None]
+) -> Synced:
+    with shared.ledger.locked():
+        caught = catch_up(shared.ledger, tip)
+    if not caught.replayed.steps and not caught.replayed.notes:
+        return done
+    followed(caught.replayed)
+    return done._replace(replayed=(*done.replayed, caught.replayed))
+
+
+def _require_up_to_date(shared: Shared, tip: str | None) -> None:
+    ledger = shared.ledger
+    if tip is not None and not repair.contains(ledger, ledger.tip, tip):
+        raise SyncRefused(
+            f"The remote {shared.name} has events that this clone has not.",
+            "Run `git tasks sync` to take them over first.",
+        )
+
+
+def _updates(ledger: Ledger, tip: str | None, branches: Branches) -> list[Update]:
+    here = ledger.tip
+    own = [] if here == tip else [Update(ledger.branch, here, tip, plain=True)]
+    return [*own, *branches(tip, here)]
+
+
+def _is_pushed(shared: Shared, updates: Sequence[Update], tried: int) -> bool:
+    try:
+        shared.push(updates)
+    except RemoteRaced:
+        pause(tried)
+        return False
+    except RemoteUnreachable as error:
+        if not error.maybe_done:
+            raise shared.told(error) from None
+        # The next fetch tells whether it was done.
+        pause(tried)
+        return False
+    except GitError as error:
+        raise shared.told(error) from None
+    return True
+
+
+def unpublished(ledger: Ledger, copy: str | None) -> int:
+    """Returns how many events at our tip the remote did not have when it was last fetched."""
+    tip = ledger.tip
+    if tip == copy:
+        return 0
+    return events_between(ledger, copy, tip)
+
+
+def foreseen(shared: Shared, *, push: bool = True, pull: bool = True) -> Synced:
+    """Returns what a sync would do now; moves no ref but the one that holds what was fetched."""
+    ledger = shared.ledger
+    tip, here = shared.peek(), ledger.tip
+    known = here if tip is None else merging.merge_base(ledger.repo, here, tip)
+    received = events_between(ledger, known, tip) if pull and tip is not None else 0
+    replayed: tuple[Replayed, ...] = ()
+    pending = unpublished(ledger, tip)
+    if tip is not None and known not in (here, tip):
+        _, local = _own_events(ledger, here, tip)
+        pending = len(local)
+        ledger.is_at(tip)
+        try:
+            replayed = (replay(_common(ledger, tip), local),) if pull else ()
+        finally:
+            ledger.is_at(here)
+    return Synced(shared.name, here, received, 0, pending if push else 0, (), replayed)
+
+
+def events_between(ledger: Ledger, old: str | None, new: str) -> int:
+    """Returns how many events a tip has that another one has not."""
+    revisions = ("--min-parents=1", new) if old is None else (new, f"^{old}")
+    return int(ledger.repo.text("rev-list", "--count", *revisions, "--"))
+
+
+def catch_up(ledger: Ledger, tip: str | None, also: Also = tuple) -> CaughtUp:
+    """Takes a tip of the remote over, with our own events on top; the caller holds the write lock.
+
+    Moves other refs in the same step.
+    """
+    for tried in range(ROUNDS):
+        try:
+            return _catch_up(ledger, tip, also)
+        except RefMoved as error:
+            if error.name not in (ledger.branch, layout.BACKUP):
+                raise
+            pause(tried)
+    raise Busy("Others change the ledger all the time.", "Try again.")
+
+
+def _catch_up(ledger: Ledger, tip: str | None, also: Also) -> CaughtUp:
+    above = recover.writable_tip(ledger)
+    ledger.is_at(above and above.oid)
+    before = ledger.tip
+    require_not_checked_out(ledger)
+    if tip is None or repair.contains(ledger, before, tip):
+        refs.transaction(ledger.repo, also(), "gittasks: sync")
+        return CaughtUp(before, before)
+    if repair.contains(ledger, tip, before):
+        _move(ledger, before, tip, also(), (), "gittasks: sync: what others did")
+        return CaughtUp(before, tip)
+    return _replayed(ledger, before, tip, also)
+
+
+def _replayed(ledger: Ledger, before: str, tip: str, also: Also) -> CaughtUp:
+    own, local = _own_events(ledger, before, tip)
+    # From here on everything is asked of what the others agreed on.
+    ledger.is_at(tip)
+    try:
+        found = replay(_common(ledger, tip), local)
+        above = ledger.reader.commit(tip)
+        text = ledger.snapshot.text(layout.PROJECT_FILE)
+        commits = Builder.on(ledger, above, ledger.graph(), text)
+        for step in found.steps:
+            source = None if step.source is None else own[step.source]
+            commits.append(step.event, replayed_from=source)
+    finally:
+        ledger.is_at(before)
+    new = commits.commits[-1] if commits.commits else tip
+    drafts = tuple(commits.drafts.values())
+    keeping = recover.keeping(ledger, before)
+    note = f"gittasks: sync: {len(found.steps)} events replayed"
+    entry = journal.keep(ledger.state_dir, tip, new, drafts) if drafts else None
+    objects.write(ledger.repo, drafts)
+    try:
+        _move(ledger, before, new, (keeping, *also()), drafts, note)
+    except GitError:
+        if entry is not None:
+            journal.drop(entry)
+        raise
+    journal.restore(ledger.repo, ledger.reader, drafts)
+    return CaughtUp(before, new, found, keeping.name)
+
+
+def _move(
+    ledger: Ledger,
+    before: str,
+    new: str,
+    also: Sequence[refs.Change],
+    drafts: Sequence[objects.Draft],
+    note: str,
+) -> None:
+    backup = ledger.reader.get(layout.BACKUP)
+    changes = (
+        refs.Change(ledger.branch, new, before),
+        refs.Change(layout.BACKUP, new, backup and backup.oid),
+        *also,
+    )
+    repair.patient_transaction(ledger, changes, note, drafts)
+    ledger.is_at(new)
+
+
+# ------------------------------------------------------------------------------- what is our own
+
+
+def _own_events(ledger: Ledger, before: str, tip: str) -> tuple[list[str], list[Local]]:
+    """Returns the commits that only this clone has, oldest first, and what they tell."""
+    base = merging.merge_base(ledger.repo, before, tip)
+    if base is None:
+        raise SyncRefused(
+            "The ledger here and the one of the remote have no commit in common.",
+            "Run `git tasks fsck` in both clones.",
+        )
+    known = set(_event_ids(ledger, base, tip))
+    own: list[str] = []
+    local: list[Local] = []
+    for commit in _commits(ledger, base, before):
+        event = message.decode(commit.message, commit.author_time, commit.oid)
+        if event.event_id not in known:
+            own.append(commit.oid)
+            local.append(_local(ledger, commit, history.with_body(event, ledger.reader)))
+    return own, local
+
+
+def _event_ids(ledger: Ledger, base: str, tip: str) -> Iterator[str]:
+    for commit in _commits(ledger, base, tip):
+        yield from message.event_ids(commit.message)
+
+
+def _commits(ledger: Ledger, base: str, tip: str) -> Iterator[objects.Commit]:
+    from gittasks.ledger.verify import oldest_first
+
+    for commit in oldest_first(ledger.repo, ledger.reader, tip, base):
+        if isinstance(commit, str):
+            raise Corrupt(
+                f"The commit {commit[:12]} of the ledger is missing.",
+                "Run `git tasks recover` to repair it.",
+            )
+        yield commit
+
+
+def _local(ledger: Ledger, commit: objects.Commit, event: Event) -> Local:
+    text = commit.message.decode("utf-8", "replace")
+    if isinstance(event.change, Initialized | Configured):
+        path = getattr(event.change, "path", None)
+        settings = _settings(ledger, commit.parents[0])
+        found = None if path is None else ledger.reader.get(f"{commit.parents[0]}:{path}")
+        return Local(event, text, settings=settings, text=found and found.data)
+    if event.revision is None:
+        return Local(event, text)
+    found = ledger.reader.get(event.revision)
+    try:
+        task, body = (None, b"") if found is None else parse(found.data)
+    except BadDocument:
+        # It was repaired by this very event.
+        task, body = None, b""
+    return Local(event, text, task, body)
+
+
+def _settings(ledger: Ledger, commit: str) -> Project | None:
+    from gittasks.domain.config import parse_project
+
+    found = ledger.reader.get(f"{commit}:{layout.PROJECT_FILE}")
+    return None if found is None else parse_project(found.data)
+
+
+def _common(ledger: Ledger, tip: str) -> Common:
+    """Returns what all clones agree on, at a tip that the ledger stands at for now."""
+    snapshot = ledger.snapshot
+    graph = ledger.graph()
+
+    def events(task: str) -> Iterator[Event]:
+        return (one.event for one in history.of_task(ledger.repo, tip, task))
+
+    def owner(branch: str) -> str | None:
+        found = graph.get(snapshot.with_branches((branch,)).get(branch, ""))
+        return None if found is None else found.uid
+
+    return Common(
+        graph,
+        ledger.project(),
+        snapshot.text,
+        events,
+        branches=owner,
+        is_unreadable=lambda number: graph.problem(number) is not None,
+    )
+
+
+def pause(tried: int) -> None:
+    """Waits a random while, longer each time, so that two clones do not meet again at once."""
+    longest = min(0.05 * 2**tried, 2.0)
+    time.sleep(longest * os.urandom(1)[0] / 255)

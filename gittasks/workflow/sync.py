@@ -1,0 +1,165 @@
+"""Sync, push and pull: what the clones of a project exchange, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gittasks.domain.errors import GittasksError, NoLedger
+from gittasks.ledger import sync as ledgers
+from gittasks.plumbing.errors import GitError
+from gittasks.workflow import sharing
+
+if TYPE_CHECKING:
+    from gittasks.domain.replay import Lost, Renaming
+    from gittasks.workflow.project import Project
+
+AUTOSYNC_SECONDS = 5.0
+"""How long a command may still try to publish after it has told its success."""
+_AUTOSYNC_ROUNDS = 2
+_NO_PATIENCE = 0.05
+
+
+class Synced(NamedTuple):
+    """What a sync did, for the surfaces to tell."""
+
+    remote: str
+    tip: str
+    received: int
+    published: int
+    pending: int
+    branches: tuple[str, ...]
+    renumbered: tuple[Renaming, ...]
+    lost: tuple[Lost, ...]
+    rejected: tuple[tuple[str, str | None, str], ...]
+    """Kind, task and reason of each event that was not applied."""
+    dry_run: bool = False
+    began: bool = False
+    """Whether this clone shares from now on."""
+    notes: tuple[str, ...] = ()
+
+
+def sync(
+    project: Project, *, push: bool = True, pull: bool = True, dry_run: bool = False
+) -> Synced:
+    """Exchanges events with the remote; raises SyncRefused, or Busy where it cannot be reached."""
+    name = sharing.require_remote(project)
+    began = project.remote is None
+    if began and not dry_run:
+        _require_ledger(project, name)
+        sharing.begin(project, name)
+    if dry_run:
+        return _foreseen(project, name, push=push, pull=pull, began=began)
+    project.recover()
+    shared = sharing.shared_of(project)
+    done = ledgers.sync(
+        shared,
+        sharing.to_push(project),
+        names=(project.base,),
+        globs=sharing.globs(project),
+        push=push,
+        pull=pull,
+        patience=sharing.patience(project),
+        followed=lambda replayed: sharing.follow(project, replayed),
+    )
+    project.ledger.has_written = False
+    return _told(project, done, began=began)
+
+
+def publish_quietly(project: Project) -> str | None:
+    """Publishes what was written, in a few seconds at most; returns why it could not."""
+    if project.remote is None or project.options.offline:
+        return None
+    if not project.config.get_bool("gittasks.autoSync", True):
+        return None
+    shared = sharing.shared_of(project, timeout=AUTOSYNC_SECONDS)
+    before = project.told
+    try:
+        ledgers.sync(
+            shared,
+            sharing.to_push(project),
+            names=(project.base,),
+            globs=sharing.globs(project),
+            rounds=_AUTOSYNC_ROUNDS,
+            patience=_NO_PATIENCE,
+            followed=lambda replayed: sharing.follow(project, replayed),
+        )
+    except (GittasksError, GitError) as error:
+        words = error.message if isinstance(error, GittasksError) else str(error)
+        return f"Not published yet: {words} `git tasks sync` does it later."
+    news = project.told[len(before) :]
+    return " ".join(news) or None
+
+
+def _require_ledger(project: Project, name: str) -> None:
+    """Raises NoLedger where there is neither a ledger here nor anything to share."""
+    if not project.ledger.exists:
+        raise NoLedger(
+            "There is no ledger in this repository yet.",
+            f"Run `git tasks init --remote {name}`, which takes over the one of {name}.",
+        )
+
+
+def _told(project: Project, done: ledgers.Synced, *, began: bool) -> Synced:
+    rejected: list[tuple[str, str | None, str]] = []
+    renamed: list[Renaming] = []
+    lost: list[Lost] = []
+    for replayed in done.replayed:
+        renamed += [one for one in replayed.renamed if one.old != one.new]
+        lost += replayed.lost
+        rejected += [(e.kind, e.task, why) for e, why in replayed.rejected if e.kind != "unblock"]
+    return Synced(
+        done.remote,
+        done.tip,
+        done.received,
+        done.published,
+        done.pending,
+        done.branches,
+        tuple(renamed),
+        tuple(lost),
+        tuple(rejected),
+        began=began,
+        notes=(*done.notes, *project.told, *project.ledger.repaired),
+    )
+
+
+def _foreseen(project: Project, name: str, *, push: bool, pull: bool, began: bool) -> Synced:
+    """Tells what a sync would do; only the objects of what the remote has are fetched."""
+    from gittasks.ledger.shared import Shared
+
+    project.require_ledger()
+    found = ledgers.foreseen(Shared(project.ledger, name), push=push, pull=pull)
+    done = _told(project, found, began=began)
+    return done._replace(dry_run=True)
+
+
+def state(project: Project) -> tuple[str, int] | None:
+    """Returns the remote and how many events it does not have, as of the last fetch."""
+    if project.remote is None:
+        return None
+    shared = sharing.shared_of(project)
+    return shared.name, ledgers.unpublished(project.ledger, shared.copy)
+
+
+def is_provisional(project: Project, task_id: str) -> bool:
+    """Tells whether a claim is known in this clone only: the remote did not have it yet."""
+    if project.remote is None:
+        return False
+    task = project.ledger.graph().get(task_id)
+    if task is None or task.claim is None:
+        return False
+    copy = sharing.shared_of(project).copy
+    return copy != project.ledger.tip and task.claim != _claim_at(project, copy, task_id)
+
+
+def _claim_at(project: Project, commit: str | None, task_id: str) -> str | None:
+    from gittasks.domain.fields import BadDocument
+    from gittasks.domain.frontmatter import parse
+    from gittasks.ledger.layout import task_path
+
+    if commit is None:
+        return None
+    found = project.ledger.reader.get(f"{commit}:{task_path(task_id, closed=False)}")
+    try:
+        return None if found is None else parse(found.data)[0].claim
+    except BadDocument:
+        return None
