@@ -14,9 +14,12 @@ from gittasks.ledger.layout import PROJECT_FILE
 from gittasks.plumbing import objects
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
+    from gittasks.ledger.quarantine import Stray
     from gittasks.ledger.view import View
     from gittasks.plumbing.repository import Repository
 
@@ -122,7 +125,13 @@ class Builder:
             )
         task = self.graph.get(event.task)
         body = b"" if task is None else self.graph.body(event.task)
-        return effect.of_task_event(event, task, body)
+        return effect.of_task_event(event, task, body, self._strays(event.task))
+
+    def _strays(self, task: str) -> list[str]:
+        assert self.graph is not None
+        # Only the graph of a ledger knows what its tree has besides.
+        known: Callable[[str], Sequence[Stray]] | None = getattr(self.graph.below, "strays", None)
+        return [] if known is None else [stray.path for stray in known(task)]
 
     def _revision(self, task: str | None) -> str | None:
         assert self.graph is not None
@@ -142,6 +151,9 @@ class Builder:
         rows = {path: None if oid is None else (objects.FILE, oid) for path, oid in blobs.items()}
         tree, _ = objects.graft(self._reader, self._repo, self.tree, rows, self.drafts, self._rows)
         if tree == self.tree:
+            if done.task is None or self._strays(done.task.id):
+                # From now on what the tree has there counts.
+                self.files.update(blobs)
             return tree, None
         for one in new:
             self.add(one)

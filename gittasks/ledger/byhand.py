@@ -13,13 +13,13 @@ from gittasks.domain.task import Task
 from gittasks.ledger.build import Builder
 from gittasks.ledger.layout import PROJECT_FILE, parse_path, path_of
 from gittasks.ledger.trees import changed_paths
-from gittasks.ledger.verify import Checker
 from gittasks.plumbing import objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gittasks.domain.task_graph import Overlay
+    from gittasks.ledger.verify import Fold
     from gittasks.ledger.view import View
 
 __all__ = ["adopt"]
@@ -30,20 +30,16 @@ _SET_BY_THE_TOOL = ("id", "uid", "state", "entered_at", "created_at", "created_b
 
 
 def adopt(
-    ledger: View, good: objects.Commit, tip: objects.Commit
+    ledger: View, good: objects.Commit, fold: Fold, tip: objects.Commit
 ) -> tuple[Builder | None, list[str]]:
     """Returns the commits that say on top of `good` what `tip` has, and what could not be said.
 
-    Only what an edit may change is taken over, and only where the whole document verifies; each
-    other document keeps its last good text.
+    The fold has what counts at `good`. Only what an edit may change is taken over, and only where
+    the whole document verifies; each other document keeps its last good text.
     """
     reader = ledger.reader
-    checker = Checker(ledger.repo, reader)
-    checker.start_at(good)
-    settings = checker.fold.files.get(PROJECT_FILE)
-    builder = Builder.on(
-        ledger, good, checker.fold, None if settings is None else reader.blob(settings)
-    )
+    settings = fold.file(PROJECT_FILE)
+    builder = Builder.on(ledger, good, fold, None if settings is None else reader.blob(settings))
     graph = builder.graph
     assert graph is not None
     left: list[str] = []
@@ -51,7 +47,7 @@ def adopt(
     for path, now in changed_paths(reader, good.tree, tip.tree):
         place = parse_path(path)
         if now is None:
-            if place is None or checker.fold.get(place[0]):
+            if place is None or fold.get(place[0]):
                 left.append(f"The file {path} was removed by hand; it stays as it was.")
             continue
         if place is None or now[0] != objects.FILE:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from gittasks.domain.task import Task
+    from gittasks.ledger.quarantine import Row, Stray
     from gittasks.plumbing.objects import Reader
 
 __all__ = ["Cache"]
@@ -91,10 +92,13 @@ class Cache:
 
         Best effort, after the ledger itself has moved; `known` gives the task of a blob.
         """
-        from gittasks.ledger import rows
+        from gittasks.ledger import quarantine
         from gittasks.plumbing.objects import FILE
 
         self.tip = tip
+        strays = quarantine.load(self._folder)
+        if strays:
+            strays = self._lifted(strays, changes, tip)
         db = self._db
         if db is None:
             return
@@ -105,7 +109,7 @@ class Cache:
                     files = {
                         path: None if oid is None else (FILE, oid) for path, oid in changes.items()
                     }
-                    rows.Update(db, self._reader(), known).apply(files)
+                    self._carry(db, tip, tree, files, strays, known)
                     db.execute("UPDATE meta SET tip = ?, tree = ?", (tip, tree))
                 db.execute("COMMIT")
             except BaseException:
@@ -114,6 +118,21 @@ class Cache:
         except sqlite3.Error:
             self.close()
             self._in_memory = False
+
+    def renew(self) -> None:
+        """Takes over what is kept about strays by now, at whatever commit the file is true for."""
+        from gittasks.ledger import quarantine
+
+        self.refresh(self.tip)
+        db = self._db
+        assert db is not None
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            self._carry(db, *_meta(db), {}, quarantine.load(self._folder))
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
 
     def select(self, sql: str, arguments: Sequence[Any] = ()) -> list[Any]:
         """Returns the answer at our commit, whatever other processes do to the file meanwhile."""
@@ -180,11 +199,12 @@ class Cache:
     def _catch_up(self, db: Connection) -> None:
         if _meta(db)[0] == self.tip:
             return
-        from gittasks.ledger import rows
+        from gittasks.ledger import quarantine
         from gittasks.ledger.trees import changed_paths
         from gittasks.plumbing.errors import ObjectMissing
 
-        tree = self._tree()
+        strays = quarantine.load(self._folder)
+        tree = self._tree(strays)
         db.execute("BEGIN IMMEDIATE")
         try:
             tip, before = _meta(db)
@@ -194,17 +214,51 @@ class Cache:
                 except ObjectMissing as error:
                     # The commit that the file is true for is gone: it has to be built anew.
                     raise sqlite3.DatabaseError(str(error)) from None
-                rows.Update(db, self._reader()).apply(changes)
+                self._carry(db, self.tip, tree, changes, strays)
                 db.execute("UPDATE meta SET tip = ?, tree = ?", (self.tip, tree))
             db.execute("COMMIT")
         except BaseException:
             db.execute("ROLLBACK")
             raise
 
-    def _tree(self) -> str:
+    def _carry(
+        self,
+        db: Connection,
+        tip: str,
+        tree: str,
+        changes: Mapping[str, Row],
+        strays: Sequence[Stray],
+        known: Mapping[str, Task] | None = None,
+    ) -> None:
+        """Carries what differs at a commit into the tables, as it counts there."""
+        from gittasks.ledger import quarantine, rows
+
+        holding: Mapping[str, Stray] = {}
+        before = [row[0] for row in db.execute("SELECT path FROM quarantine")]
+        if strays or before:
+            changes, holding = quarantine.laid_over(
+                self._reader(), strays, tip, tree, changes, before
+            )
+        rows.Update(db, self._reader(), known, holding).apply(changes)
+
+    def _lifted(
+        self, strays: tuple[Stray, ...], changes: Mapping[str, str | None], tip: str
+    ) -> tuple[Stray, ...]:
+        from gittasks.ledger import quarantine
+
+        after = quarantine.lifted(strays, changes, tip)
+        if after != strays:
+            try:
+                quarantine.save(self._folder, after)
+            except OSError:
+                pass
+        return after
+
+    def _tree(self, strays: Sequence[Stray]) -> str:
         tree = self._reader().commit(self.tip).tree
         names = {entry.name for entry in self._reader().tree(tree)}
-        if names and "project.yaml" not in names:
+        is_known = any(stray.path == "project.yaml" and stray.good for stray in strays)
+        if names and "project.yaml" not in names and not is_known:
             from gittasks.domain.errors import Corrupt
 
             raise Corrupt(
@@ -245,16 +299,20 @@ class Cache:
     def _build(self, db: Connection) -> None:
         import gc
 
-        from gittasks.ledger import rows
+        from gittasks.ledger import quarantine, rows
         from gittasks.ledger.trees import changed_paths
 
-        tree = self._tree()
+        strays = quarantine.load(self._folder)
+        tree = self._tree(strays)
         collecting = gc.isenabled()
         gc.disable()
         try:
             db.execute("BEGIN")
-            update = rows.Update(db, self._reader())
-            update.fill(changed_paths(self._reader(), None, tree))
+            files = dict(changed_paths(self._reader(), None, tree))
+            holding: Mapping[str, Stray] = {}
+            if strays:
+                files, holding = quarantine.laid_over(self._reader(), strays, self.tip, tree, files)
+            rows.Update(db, self._reader(), strays=holding).fill(files.items())
             db.execute("INSERT INTO meta VALUES (?, ?, ?)", (VERSION, self.tip, tree))
             db.execute("COMMIT")
         finally:

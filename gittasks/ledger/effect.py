@@ -9,8 +9,11 @@ from gittasks.domain.events import Configured, Initialized, Rejected
 from gittasks.domain.frontmatter import render
 from gittasks.domain.task_graph import evolve
 from gittasks.ledger.layout import DOCUMENT_LIMIT, PROJECT_FILE, is_shared_text, path_of
+from gittasks.ledger.quarantine import MARK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gittasks.domain.config import Project
     from gittasks.domain.events import Event, JsonPairs
     from gittasks.domain.task import Task
@@ -27,8 +30,16 @@ class Effect(NamedTuple):
     body: bytes = b""
 
 
-def of_task_event(event: Event, task: Task | None, body: bytes) -> Effect:
-    """Returns the effect of an event about a task, given the task and its body before."""
+def of_task_event(
+    event: Event, task: Task | None, body: bytes, strays: Iterable[str] = ()
+) -> Effect:
+    """Returns the effect of an event about a task, given the task and its body before.
+
+    `strays` are the paths of the task at which the tree does not count: they are put in order too.
+    """
+    if task is not None and task.attention:
+        rows = tuple(row for row in task.attention if row.kind != MARK)
+        task = task._replace(attention=rows)
     after, body_after = evolve(task, body, event)
     document = render(after, body_after)
     if len(document) > DOCUMENT_LIMIT:
@@ -42,6 +53,8 @@ def of_task_event(event: Event, task: Task | None, body: bytes) -> Effect:
     files: dict[str, bytes | None] = {path: document}
     if task is not None and path_of(task) != path:
         files[path_of(task)] = None
+    for stray in strays:
+        files.setdefault(stray, None)
     return Effect(files, path, after, body_after)
 
 

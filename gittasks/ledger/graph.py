@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gittasks.domain.task import Task
+    from gittasks.ledger.quarantine import Stray
     from gittasks.ledger.snapshot import Snapshot
     from gittasks.plumbing.objects import Reader
 
@@ -30,6 +31,7 @@ class LedgerGraph:
         self._tasks: dict[str, Task | None] = {}
         self._uids: dict[str, str | None] = {}
         self._last: int | None = None
+        self._strays: dict[str, list[Stray]] | None = None
         self.tip = snapshot.tip
 
     def get(self, task: str) -> Task | None:
@@ -69,6 +71,38 @@ class LedgerGraph:
     def revision(self, task: str) -> str | None:
         """Returns the blob id of the task's document."""
         return self._snapshot.blob(task)
+
+    def file(self, path: str) -> str | None:
+        """Returns the blob that counts at a path of the tree."""
+        from gittasks.ledger.layout import parse_path, path_of
+
+        place = parse_path(path)
+        if place is not None:
+            task = self.get(place[0])
+            return self.revision(task.id) if task is not None and path_of(task) == path else None
+        for stray in self.every_stray():
+            if stray.path == path:
+                return stray.good
+        found = self._reader().get(f"{self.tip}:{path}")
+        return found.oid if found is not None and found.kind == "blob" else None
+
+    def every_stray(self) -> Sequence[Stray]:
+        """Returns all paths at which the tree does not count."""
+        return self._snapshot.strays()
+
+    def strays(self, task: str) -> Sequence[Stray]:
+        """Returns the paths of a task at which the tree does not count."""
+        if self._strays is None:
+            self._strays = {}
+            for stray in self.every_stray():
+                if stray.task is not None:
+                    self._strays.setdefault(stray.task, []).append(stray)
+        return self._strays.get(task, ())
+
+    def quarantined(self, task: str) -> str | None:
+        """Returns why a task keeps its last good state, None where it has the one of the tree."""
+        strays = self.strays(task)
+        return strays[0].reason if strays else None
 
     def with_uid(self, uid: str) -> str | None:
         """Returns the id of the task with this uid."""

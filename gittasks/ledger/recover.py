@@ -11,9 +11,10 @@ from gittasks.ledger import journal, layout, repair
 from gittasks.plumbing import merging, objects, refs
 
 if TYPE_CHECKING:
+    from gittasks.ledger.arrivals import Accepted
     from gittasks.ledger.view import View
 
-__all__ = ["recover", "writable_tip"]
+__all__ = ["keeping", "recover", "writable_tip"]
 
 _KEPT_DAYS = 30
 
@@ -61,7 +62,9 @@ def recover(ledger: View) -> list[str]:
         done += ledger.repaired
         done += _kept_orphans(ledger, tip)
         done += _without_old_tips(ledger)
-    ledger.refresh()
+        ledger.refresh()
+        if tip is not None:
+            done += _restored_quarantine(ledger, tip.oid)
     if tip is not None:
         _rebuild_cache(ledger)
     return done
@@ -167,7 +170,7 @@ def _back_to_good(ledger: View) -> objects.Commit | None:
     found = None if now is None else ledger.reader.get(now)
     kept = ""
     if found is not None and found.kind == "commit":
-        changes.append(_keeping(ledger, found.oid))
+        changes.append(keeping(ledger, found.oid))
         kept = f"; what was there is kept at {changes[-1].name}"
     repair.patient_transaction(ledger, changes, "gittasks: recover the last good tip", ())
     lost = "; what came after it could not be read" if now is not None and found is None else ""
@@ -177,7 +180,7 @@ def _back_to_good(ledger: View) -> objects.Commit | None:
     return ledger.reader.commit(good)
 
 
-def _keeping(ledger: View, oid: str) -> refs.Change:
+def keeping(ledger: View, oid: str) -> refs.Change:
     """Returns the change that keeps a former tip under a name of its own."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ledger.clock()))
     taken = refs.list(ledger.repo, layout.PRE_REPLAY)
@@ -194,22 +197,18 @@ def _keeping(ledger: View, oid: str) -> refs.Change:
 
 def _adopted(ledger: View, tip: objects.Commit, good: str) -> objects.Commit:
     """Accepts commits that are events, and turns what a hand committed into events."""
-    from gittasks.ledger import byhand
-    from gittasks.ledger.verify import Checker, oldest_first
+    from gittasks.ledger import arrivals, byhand
 
-    checker = Checker(ledger.repo, ledger.reader)
-    last = ledger.reader.commit(good)
-    checker.start_at(last)
-    for commit in oldest_first(ledger.repo, ledger.reader, tip.oid, good):
-        if isinstance(commit, str) or checker.check(commit):
-            break
-        last = commit
-    else:
+    accepted = arrivals.accept(ledger, good, tip.oid)
+    if accepted.findings:
+        ledger.repaired.append(_told(ledger, accepted))
+    last = accepted.last
+    if last.oid == tip.oid:
         return tip
-    built, left = byhand.adopt(ledger, last, tip)
+    built, left = byhand.adopt(ledger, last, accepted.checker.fold, tip)
     new_tip = built.commits[-1] if built is not None else last.oid
-    keeping = _keeping(ledger, tip.oid)
-    changes = [refs.Change(ledger.branch, new_tip, tip.oid), keeping]
+    kept = keeping(ledger, tip.oid)
+    changes = [refs.Change(ledger.branch, new_tip, tip.oid), kept]
     drafts = () if built is None else tuple(built.drafts.values())
     objects.write(ledger.repo, drafts)
     repair.patient_transaction(
@@ -220,10 +219,19 @@ def _adopted(ledger: View, tip: objects.Commit, good: str) -> objects.Commit:
     events = "one event" if count == 1 else f"{count} events"
     ledger.repaired.append(
         f"The commits made by hand on {ledger.short_branch} were replaced by {events};"
-        f" they are kept at {keeping.name}."
+        f" they are kept at {kept.name}."
     )
     ledger.repaired += left
     return ledger.reader.commit(new_tip)
+
+
+def _told(ledger: View, accepted: Accepted) -> str:
+    commits = len({finding.commit for finding in accepted.findings})
+    which = "A commit" if commits == 1 else f"{commits} commits"
+    verb = "does" if commits == 1 else "do"
+    tasks = sorted({stray.task for stray in accepted.checker.strays.values() if stray.task})
+    more = f"; {', '.join(tasks)} keep the last good state" if tasks else ""
+    return f"{which} on {ledger.short_branch} that came from a remote {verb} not verify{more}."
 
 
 # ------------------------------------------------------------------------------------ full form
@@ -273,13 +281,33 @@ def _kept_orphans(ledger: View, tip: objects.Commit | None) -> list[str]:
             continue
         if any(merging.is_ancestor(repo, oid, other) for other in kept):
             continue
-        change = _keeping(ledger, oid)
+        change = keeping(ledger, oid)
         refs.transaction(repo, [change], "gittasks: keep what the branch has lost")
         kept = refs.list(repo, layout.PRE_REPLAY).values()
         done.append(
             f"The commit {oid[:12]} is no longer part of the ledger; it is kept at {change.name}."
         )
     return done
+
+
+def _restored_quarantine(ledger: View, tip: str) -> list[str]:
+    """Looks at the whole ledger for what arrived and does not count, if anything ever arrived."""
+    from gittasks.ledger import quarantine
+
+    if not quarantine.shared_tips(ledger):
+        return []
+    from gittasks.ledger.verify import Checker, oldest_first
+
+    checker = Checker(ledger.repo, ledger.reader)
+    for commit in oldest_first(ledger.repo, ledger.reader, tip):
+        if isinstance(commit, str):
+            return []
+        checker.check(commit)
+    strays = tuple(checker.strays.values())
+    if not quarantine.restore(ledger, tip, strays):
+        return []
+    words = [stray.words for stray in strays]
+    return words or ["No document keeps an earlier text any more."]
 
 
 def _without_old_tips(ledger: View) -> list[str]:

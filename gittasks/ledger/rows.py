@@ -10,8 +10,9 @@ from gittasks.domain import dependencies, machine
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import header_json, parse
 from gittasks.domain.machine import INBOX_ABORTED_DEPENDENCY
-from gittasks.domain.task import STATES
+from gittasks.domain.task import STATES, Attention
 from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path, task_path
+from gittasks.ledger.quarantine import MARK
 from gittasks.ledger.schema import COLUMNS, INDEXES, TABLES, storable
 from gittasks.ledger.waiting import Node, Web, reach, sources_of, waiting_on
 from gittasks.plumbing.objects import FILE
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
+    from gittasks.ledger.quarantine import Stray
     from gittasks.plumbing.objects import Reader
 
 __all__ = ["Update"]
 
 _CHUNK = 500
+# As many digits of a commit as an event id has.
+_EVENT_DIGITS = 32
 
 _COUNTED = ("state", "queue_rank", "inbox_rank")
 
@@ -45,12 +49,21 @@ class Update:
     """Carries changed files into the tables."""
 
     def __init__(
-        self, db: Connection, reader: Reader, known: Mapping[str, Task] | None = None
+        self,
+        db: Connection,
+        reader: Reader,
+        known: Mapping[str, Task] | None = None,
+        strays: Mapping[str, Stray] | None = None,
     ) -> None:
-        """Works in an open transaction; `known` gives the task of a blob that need not be read."""
+        """Works in an open transaction; `known` gives the task of a blob that need not be read.
+
+        `strays` are the paths where the tree does not count; the changes have what does.
+        """
         self._db = db
         self._reader = reader
         self._known = known or {}
+        self._strays = strays or {}
+        self._marks = {stray.task: _mark(stray) for stray in self._strays.values() if stray.task}
 
     def fill(self, files: Iterable[tuple[str, tuple[str, str] | None]]) -> None:
         """Makes the tables in an empty database, and every row."""
@@ -67,6 +80,7 @@ class Update:
             for task, _ in self._chosen(dict(rows)):
                 if task is not None:
                     self._put(*task)
+        self._keep_strays()
         for statement in INDEXES.split(";\n"):
             self._db.execute(statement)
         web = Web(self._db, whole=True)
@@ -97,6 +111,7 @@ class Update:
                 self._drop(task)
             else:
                 self._put(*found)
+        self._keep_strays()
         after = Web(self._db)
         # A row written anew has lost what only its neighbours know.
         self._set_open_dependencies(after, {*candidates, *waiting_on(after, moved)})
@@ -216,8 +231,21 @@ class Update:
             (_utf8(path), task, oid, storable(message), json.dumps(lines)),
         )
 
+    def _keep_strays(self) -> None:
+        self._db.execute("DELETE FROM quarantine")
+        for stray in self._strays.values():
+            mode, bad = stray.bad or ("", "")
+            self._db.execute(
+                "INSERT INTO quarantine VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (stray.path, stray.task, mode, bad, stray.good, stray.commit,
+                 storable(stray.reason)),
+            )  # fmt: skip
+            self._note(stray.path, stray.task, bad, stray.words)
+
     def _put(self, task: Task, blob: str) -> None:
 
+        if task.id in self._marks:
+            task = task._replace(attention=(*task.attention, self._marks[task.id]))
         number = int(task.id)
         own_rank = machine.inbox_rank(task)
         labels = "\n".join(("", *task.labels, "")) if task.labels else ""
@@ -286,6 +314,11 @@ class Update:
                 self._db.execute(
                     f"CREATE TRIGGER {name}_{kind} AFTER {event} ON tasks BEGIN {steps} END"
                 )
+
+
+def _mark(stray: Stray) -> Attention:
+    words = f"the commit {stray.commit[:12]} is not valid: {stray.reason}"
+    return Attention(stray.commit[:_EVENT_DIGITS], MARK, words)
 
 
 def _node(chosen: tuple[Task, str] | None) -> Node | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = ["COLUMNS", "INDEXES", "TABLES", "VERSION", "storable"]
 
-VERSION = 1
+VERSION = 2
 """What the file says it is made by; one of another version is built anew."""
 
 COLUMNS = (
@@ -29,6 +29,9 @@ CREATE TABLE documents (n INTEGER PRIMARY KEY, header TEXT);
 CREATE TABLE deps (task TEXT, dep TEXT, PRIMARY KEY (task, dep)) WITHOUT ROWID;
 CREATE TABLE problems (
     path TEXT PRIMARY KEY, id TEXT, oid TEXT, message TEXT, lines TEXT) WITHOUT ROWID;
+CREATE TABLE quarantine (
+    path TEXT PRIMARY KEY, task TEXT, mode TEXT, bad TEXT, good TEXT, since TEXT, reason TEXT)
+    WITHOUT ROWID;
 CREATE TABLE counts (kind TEXT, value, n INTEGER, PRIMARY KEY (kind, value)) WITHOUT ROWID
 """
 

@@ -9,13 +9,13 @@ from gittasks.plumbing.objects import TREE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gittasks.plumbing.objects import Entry, Reader
+    from gittasks.plumbing.objects import Entry, Trees
 
 __all__ = ["changed_paths"]
 
 
 def changed_paths(
-    reader: Reader, before: str | None, after: str | None, prefix: str = ""
+    reader: Trees, before: str | None, after: str | None, prefix: str = ""
 ) -> Iterator[tuple[str, tuple[str, str] | None]]:
     """Yields each path that differs between two trees: mode and id now, None if it is gone."""
     if before == after:

@@ -8,16 +8,17 @@ from gittasks.domain import machine
 from gittasks.domain.errors import GittasksError
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse, split
-from gittasks.ledger import effect, history, message
+from gittasks.ledger import effect, history, message, quarantine
 from gittasks.ledger.layout import (
     MESSAGE_LIMIT,
     PRE_REPLAY,
     PROJECT_FILE,
-    is_shared_text,
     parse_path,
     path_of,
     root_commit,
+    task_path,
 )
+from gittasks.ledger.quarantine import Stray, belongs, row_of
 from gittasks.ledger.trees import changed_paths
 from gittasks.plumbing import objects, refs
 from gittasks.plumbing.errors import GitError, ObjectMissing
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
+    from gittasks.ledger.graph import LedgerGraph
+    from gittasks.ledger.quarantine import Row
     from gittasks.ledger.view import View
     from gittasks.plumbing.repository import Repository
 
-__all__ = ["Checker", "Finding", "Fold", "Report", "oldest_first", "verify"]
+__all__ = ["Checker", "Finding", "Fold", "Report", "is_root", "oldest_first", "verify"]
 
 _CHUNK = 200
+_NEAR = 64
 _SHOWN = 12
+_NAMED = 5
 
 # What carrying out an event made by a hostile hand can end in.
 _CANNOT_RUN = (GittasksError, LookupError, TypeError, ValueError, AttributeError, AssertionError)
@@ -60,23 +65,35 @@ class Report(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Fold:
-    """The task graph in the making, with its documents by path; changes in place."""
+class Settled(NamedTuple):
+    """A stray that a valid event has ended: in which commit, and by writing the very same."""
 
-    def __init__(self, reader: objects.Reader) -> None:
-        """Starts without tasks; bodies are read when asked for."""
+    stray: Stray
+    commit: str
+    is_same: bool
+
+
+class Fold:
+    """The task graph in the making, with what counts at each path; changes in place."""
+
+    def __init__(self, reader: objects.Reader, below: LedgerGraph | None = None) -> None:
+        """Starts with the tasks below, else without any; bodies are read when asked for."""
         self._reader = reader
-        self.files: dict[str, str] = {}
+        self._below = below
+        self._files: dict[str, str | None] = {}
         self.tasks: dict[str, Task] = {}
+        self.strays_by_path: dict[str, Stray] = {}
         self._uids: dict[str, str] = {}
         self._dependents: dict[str, set[str]] = {}
         self._children: dict[str | None, set[str]] = {}
         self._heirs: dict[str, set[str]] = {}
         self._last = 0
+        self._gone: set[str] = set()
 
     def put(self, task: Task) -> None:
         """Adds or replaces a task."""
         self.drop(task.id)
+        self._gone.discard(task.id)
         self.tasks[task.id] = task
         self._uids.setdefault(task.uid, task.id)
         for needed in task.depends_on:
@@ -88,6 +105,7 @@ class Fold:
 
     def drop(self, task_id: str) -> None:
         """Removes a task, if it is there."""
+        self._gone.add(task_id)
         task = self.tasks.pop(task_id, None)
         if task is None:
             return
@@ -99,99 +117,157 @@ class Fold:
         if task.supersedes is not None:
             self._heirs[task.supersedes].discard(task_id)
 
+    def set_file(self, path: str, oid: str | None) -> None:
+        """Says what counts at a path, None where nothing does."""
+        self._files[path] = oid
+
+    def file(self, path: str) -> str | None:
+        """Returns the blob that counts at a path."""
+        if path in self._files or self._below is None:
+            return self._files.get(path)
+        return self._files.setdefault(path, self._below.file(path))
+
     def get(self, task: str) -> Task | None:
         """Returns the task with this six-digit id."""
-        return self.tasks.get(task)
+        found = self.tasks.get(task)
+        if found is not None or self._below is None or task in self._gone:
+            return found
+        return self._below.get(task)
 
     def body(self, task: str) -> bytes:
         """Returns the body of a task that exists."""
-        return split(self._reader.blob(self.files[path_of(self.tasks[task])]))[1]
+        blob = self.revision(task)
+        assert blob is not None
+        return split(self._reader.blob(blob))[1]
 
     def revision(self, task: str) -> str | None:
         """Returns the blob id of the task's document."""
-        found = self.tasks.get(task)
-        return None if found is None else self.files.get(path_of(found))
+        found = self.get(task)
+        return None if found is None else self.file(path_of(found))
+
+    def strays(self, task: str) -> Sequence[Stray]:
+        """Returns the paths of a task at which the tree does not count."""
+        if not self.strays_by_path:
+            return ()
+        paths = (task_path(task, closed=closed) for closed in (False, True))
+        return [self.strays_by_path[path] for path in paths if path in self.strays_by_path]
 
     def with_uid(self, uid: str) -> str | None:
         """Returns the id of the task with this uid."""
-        return self._uids.get(uid)
+        found = self._uids.get(uid)
+        if found is not None or self._below is None:
+            return found
+        below = self._below.with_uid(uid)
+        return below if below is not None and self._is_below(below) else None
 
     def dependents(self, task: str) -> Sequence[str]:
         """Returns the ids of tasks, open or closed, that name the task in `depends_on`."""
-        return sorted(self._dependents.get(task, ()))
+        below = () if self._below is None else self._below.dependents(task)
+        return self._merged(below, self._dependents.get(task, ()))
 
     def children(self, task: str | None) -> Sequence[str]:
         """Returns the ids of the direct children; of None, the tasks without a parent."""
-        return sorted(self._children.get(task, ()))
+        below = () if self._below is None else self._below.children(task)
+        return self._merged(below, self._children.get(task, ()))
 
     def superseders(self, task: str) -> Sequence[str]:
         """Returns the ids of tasks that name the task in `supersedes`."""
-        return sorted(self._heirs.get(task, ()))
+        below = () if self._below is None else self._below.superseders(task)
+        return self._merged(below, self._heirs.get(task, ()))
 
     def last_id(self) -> int:
         """Returns the highest number in use, 0 when there is no task."""
-        return self._last
+        return max(self._last, 0 if self._below is None else self._below.last_id())
+
+    def _merged(self, below: Sequence[str], own: Iterable[str]) -> Sequence[str]:
+        return sorted({*filter(self._is_below, below), *own})
+
+    def _is_below(self, task: str) -> bool:
+        return task not in self.tasks and task not in self._gone
 
 
 class Checker:
-    """Goes through commits, oldest first, each on top of the one before."""
+    """Goes through commits, oldest first, each on top of the one before.
 
-    def __init__(self, repo: Repository, reader: objects.Reader) -> None:
-        """Starts before the first commit."""
+    A commit that is not as it should be counts for nothing: what it did to the tree is a stray at
+    each path, and what follows is judged against what counts.
+    """
+
+    def __init__(self, repo: Repository, reader: objects.Reader, fold: Fold | None = None) -> None:
+        """Starts before the first commit; a fold already has what counts where `start_at` says."""
         self._repo = repo
         self._reader = reader
-        self.fold = Fold(reader)
+        self._trees = _Trees(reader)
+        self._is_begun = fold is not None
+        self.fold = Fold(reader) if fold is None else fold
         self.tree: str | None = None
         self.last: str | None = None
         self._last_time = 0
         self._event_ids: set[str] = set()
+        self.touched: dict[str, set[str]] = {}
+        """The paths at which a bad commit has left what does not count."""
+        self.settled: list[Settled] = []
+        """The strays that valid events have ended."""
         self.late: int = 0
         """How many commits are dated before their parent."""
 
+    @property
+    def strays(self) -> dict[str, Stray]:
+        """Returns the paths at which the tree of the last commit does not count."""
+        return self.fold.strays_by_path
+
     def start_at(self, commit: objects.Commit) -> None:
-        """Begins with the documents at a commit that is known to be well."""
-        self._apply(dict(changed_paths(self._reader, None, commit.tree)), None)
+        """Begins at a commit that is known to be well, with its documents or those of the fold."""
+        if not self._is_begun:
+            for path, now in changed_paths(self._trees, None, commit.tree):
+                if now is not None and now[0] == objects.FILE and belongs(path):
+                    self._read(path, now[1])
         self._moved_to(commit)
 
     def check(self, commit: objects.Commit) -> list[Finding]:
-        """Returns what is wrong with the next commit, and takes over the tree it has."""
+        """Returns what is wrong with the next commit; only one that is right counts."""
         found: list[tuple[str, str | None, str]] = []
+        changes: Files = {}
         try:
-            self._check(commit, found)
+            changes = dict(changed_paths(self._trees, self.tree, commit.tree))
+            self._judge(commit, changes, found)
         except ObjectMissing as error:
             found.append(("missing", None, f"An object is missing: {error}"))
+        except _BadTree as error:
+            found.append(("tree", None, f"A folder of it names {error} twice."))
+        if any(kind != "repeated" for kind, _, _ in found):
+            self._set_aside(commit, changes, found)
         self._moved_to(commit)
         return [Finding(kind, commit.oid, task, words) for kind, task, words in found]
 
     def _moved_to(self, commit: objects.Commit) -> None:
         self.tree = commit.tree
         self.last = commit.oid
+        self._trees.forget()
         if commit.committer_time < self._last_time:
             self.late += 1
         self._last_time = commit.committer_time
 
-    def _check(self, commit: objects.Commit, found: list[tuple[str, str | None, str]]) -> None:
-        changes: Files = dict(changed_paths(self._reader, self.tree, commit.tree))
+    def _judge(
+        self, commit: objects.Commit, changes: Files, found: list[tuple[str, str | None, str]]
+    ) -> None:
         if self.last is None:
-            if not _is_root(self._repo, commit):
+            if not is_root(self._repo, commit.oid):
                 found.append(("root", None, "The ledger does not begin as every ledger does."))
-            self._apply(changes, found)
             return
         if commit.parents != (self.last,):
             words = f"It has {len(commit.parents)} parents, not just the commit before."
             found.append(("parents", None, words))
         event = self._event(commit, found)
         expected = None if event is None else self._expected(event, found)
-        if expected is not None and event is not None:
-            actual = {path: None if now is None else now[1] for path, now in changes.items()}
-            is_plain = all(now is None or now[0] == objects.FILE for now in changes.values())
-            if is_plain and actual == expected[0]:
-                self._take(expected[1], expected[0])
-                return
-            extra = sorted({*actual, *expected[0]})
-            words = f"Its tree is not what the event makes of the one before: {', '.join(extra)}."
+        if expected is None or event is None:
+            return
+        wanted, good, done = expected
+        if not self._is_just(changes, wanted):
+            words = f"Its tree is not what the event makes of the one before: {_named(changes, wanted)}."
             found.append(("tree", event.task, words))
-        self._apply(changes, found)
+        elif all(kind == "repeated" for kind, _, _ in found):
+            self._take(commit, good, done)
 
     def _event(
         self, commit: objects.Commit, found: list[tuple[str, str | None, str]]
@@ -202,7 +278,9 @@ class Checker:
         try:
             event = message.decode(commit.message, commit.author_time)
         except GittasksError as error:
-            found.append(("message", None, error.message))
+            newer = error.hint is not None and "newer" in error.hint
+            words = f"{error.message} {error.hint}" if newer else error.message
+            found.append(("newer" if newer else "message", None, words))
             return None
         if event.event_id in self._event_ids:
             found.append(("repeated", event.task, f"The event {event.event_id} is there twice."))
@@ -211,8 +289,8 @@ class Checker:
 
     def _expected(
         self, event: Event, found: list[tuple[str, str | None, str]]
-    ) -> tuple[dict[str, str | None], effect.Effect] | None:
-        """Returns the blobs of the paths that the event changes, and the effect."""
+    ) -> tuple[dict[str, str | None], dict[str, str | None], effect.Effect] | None:
+        """Returns what the event changes in the tree, what counts after it, and its effect."""
         try:
             objection = machine.objection(self.fold, event)
             if objection is not None:
@@ -222,65 +300,149 @@ class Checker:
         except _CANNOT_RUN as error:
             found.append(("effect", event.task, f"The event cannot be run again: {error}"))
             return None
-        blobs: dict[str, str | None] = {}
-        for path, data in done.files.items():
-            oid = None if data is None else objects.object_id(self._repo, "blob", data)
-            if self.fold.files.get(path) != oid:
-                blobs[path] = oid
-        written = None if done.document is None else blobs.get(done.document)
+        good = {
+            path: None if data is None else objects.object_id(self._repo, "blob", data)
+            for path, data in done.files.items()
+        }
+        wanted = {path: oid for path, oid in good.items() if self._row(path) != row_of(oid)}
+        written = good[done.document] if wanted and done.document is not None else None
         if event.document != written:
             found.append(("document", event.task, "Its Document is not the blob that it writes."))
-        return blobs, done
+        return wanted, good, done
+
+    def _row(self, path: str) -> Row:
+        """Returns what the tree has at a path before the commit."""
+        stray = self.strays.get(path)
+        return row_of(self.fold.file(path)) if stray is None else stray.bad
 
     def _effect(self, event: Event) -> effect.Effect:
         if not event.is_about_a_task:
-            oid = self.fold.files.get(PROJECT_FILE)
+            oid = self.fold.file(PROJECT_FILE)
             return effect.of_project_event(event, None if oid is None else self._reader.blob(oid))
         assert event.task is not None
         task = self.fold.get(event.task)
-        return effect.of_task_event(event, task, b"" if task is None else self.fold.body(task.id))
+        body = b"" if task is None else self.fold.body(task.id)
+        strays = [stray.path for stray in self.fold.strays(event.task)]
+        return effect.of_task_event(event, task, body, strays)
 
-    def _take(self, done: effect.Effect, blobs: Mapping[str, str | None]) -> None:
-        for path, oid in blobs.items():
-            if oid is None:
-                self.fold.files.pop(path, None)
-            else:
-                self.fold.files[path] = oid
+    def _is_just(self, changes: Files, wanted: Mapping[str, str | None]) -> bool:
+        """Tells whether a tree differs from the one before in just this."""
+        if len(changes) > len(wanted):
+            # Where a folder stood in the way of a file, or a file in the way of a folder.
+            changes = {
+                path: now
+                for path, now in changes.items()
+                if path in wanted or now is not None or not _is_in_the_way(path, wanted)
+            }
+        return changes == {path: row_of(oid) for path, oid in wanted.items()}
+
+    def _take(
+        self, commit: objects.Commit, good: Mapping[str, str | None], done: effect.Effect
+    ) -> None:
+        for path, oid in good.items():
+            self.fold.set_file(path, oid)
+            stray = self.strays.pop(path, None)
+            if stray is not None:
+                self.settled.append(Settled(stray, commit.oid, stray.bad == row_of(oid)))
         if done.task is not None:
             self.fold.put(done.task)
 
-    def _apply(self, changes: Files, found: list[tuple[str, str | None, str]] | None) -> None:
-        """Takes over what the tree has, whatever it should have."""
+    def _set_aside(
+        self, commit: objects.Commit, changes: Files, found: list[tuple[str, str | None, str]]
+    ) -> None:
+        """Notes at which paths the tree does not count from this commit on."""
+        reason = found[0][2]
         for path, now in changes.items():
             place = parse_path(path)
-            words = None
-            if now is None:
-                self.fold.files.pop(path, None)
-                task = self.fold.get(place[0]) if place else None
-                if task is not None and path_of(task) == path:
-                    self.fold.drop(task.id)
+            task = place[0] if place else None
+            words = self._fault(path, now)
+            if words is not None:
+                found.append(("file", task, words))
+            if not belongs(path):
                 continue
-            if now[0] != objects.FILE:
-                words = f"The file {path} is no plain file."
-            elif place is None and path != PROJECT_FILE and not is_shared_text(path):
-                words = f"The file {path} does not belong in a ledger."
-            elif place is None:
-                self.fold.files[path] = now[1]
-            else:
-                words = self._read(path, now[1])
-            if words is not None and found is not None:
-                found.append(("file", place[0] if place else None, words))
+            good = self.fold.file(path)
+            before = self.strays.pop(path, None)
+            if now == row_of(good):
+                continue
+            self.touched.setdefault(commit.oid, set()).add(path)
+            self.strays[path] = (
+                Stray(path, task, now, good, commit.oid, reason)
+                if before is None
+                else before._replace(bad=now, lifted=())
+            )
 
-    def _read(self, path: str, oid: str) -> str | None:
+    def _fault(self, path: str, now: Row) -> str | None:
+        """Returns what is wrong with a file for itself."""
+        if now is None:
+            return None
+        if now[0] != objects.FILE:
+            return f"The file {path} is no plain file."
+        if not belongs(path):
+            return f"The file {path} does not belong in a ledger."
+        if parse_path(path) is None:
+            return None
         try:
-            task, _ = parse(self._reader.blob(oid), path)
+            task, _ = parse(self._reader.blob(now[1]), path)
         except BadDocument as error:
             return error.message
+        except ObjectMissing as error:
+            return f"The document {path} is missing: {error}"
         if path_of(task) != path:
             return f"The document {path} stands in the wrong folder: it is {task.state}."
-        self.fold.files[path] = oid
-        self.fold.put(task)
         return None
+
+    def _read(self, path: str, oid: str) -> None:
+        """Takes over a file as one that counts, if it can be read."""
+        if parse_path(path) is None:
+            self.fold.set_file(path, oid)
+            return
+        try:
+            task, _ = parse(self._reader.blob(oid), path)
+        except BadDocument:
+            return
+        if path_of(task) == path:
+            self.fold.set_file(path, oid)
+            self.fold.put(task)
+
+
+class _BadTree(Exception):
+    """A tree with two entries of one name, which everybody reads in another way."""
+
+
+class _Trees:
+    """Reads the trees of two commits that follow each other, each once."""
+
+    def __init__(self, reader: objects.Reader) -> None:
+        self._reader = reader
+        self._before: dict[str, tuple[objects.Entry, ...]] = {}
+        self._now: dict[str, tuple[objects.Entry, ...]] = {}
+
+    def tree(self, oid: str) -> tuple[objects.Entry, ...]:
+        """Returns the rows of a tree."""
+        rows = self._now.get(oid) or self._before.get(oid)
+        if rows is None:
+            rows = self._reader.tree(oid)
+            if len({row.name for row in rows}) != len(rows):
+                names = [row.name for row in rows]
+                raise _BadTree(next(name for name in names if names.count(name) > 1))
+        self._now[oid] = rows
+        return rows
+
+    def forget(self) -> None:
+        """Forgets the trees that only the commit before has."""
+        self._before, self._now = self._now, {}
+
+
+def _named(changes: Files, wanted: Mapping[str, str | None]) -> str:
+    paths = sorted({*changes, *wanted})
+    more = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_in_the_way(path: str, wanted: Iterable[str]) -> bool:
+    return not belongs(path) and any(
+        one.startswith(path + "/") or path.startswith(one + "/") for one in wanted
+    )
 
 
 def verify(ledger: View) -> Report:
@@ -299,23 +461,48 @@ def verify(ledger: View) -> Report:
         # Nothing can be said about what stands on something that is not there.
         findings.append(Finding("missing", tip, None, f"The history cannot be read: {error}"))
         return Report(tip, count, 0, tuple(findings), _notes(ledger, checker))
+    quarantine.restore(ledger, tip, tuple(checker.strays.values()))
+    findings = [_with_outcome(checker, finding) for finding in findings]
     findings += _at_the_tip(ledger, checker, tip, findings)
     return Report(tip, count, len(checker.fold.tasks), tuple(findings), _notes(ledger, checker))
+
+
+def _with_outcome(checker: Checker, finding: Finding) -> Finding:
+    """Returns what was found with what has become of it since."""
+    touched = checker.touched.get(finding.commit, ())
+    if not touched or any(path in checker.strays for path in touched):
+        return finding
+    by = {one.commit[:_SHOWN]: None for one in checker.settled if one.stray.path in touched}
+    words = f"Repaired since, by {', '.join(by)}." if by else "Undone since."
+    return finding._replace(message=f"{finding.message} {words}")
 
 
 def _at_the_tip(
     ledger: View, checker: Checker, tip: str, known: Iterable[Finding]
 ) -> Iterator[Finding]:
     said = {finding.message for finding in known}
+    held = {stray.path: stray for stray in ledger.snapshot.strays()}
     for problem in ledger.problems():
-        if problem.message not in said:
+        if problem.message not in said and problem.path not in held:
             yield Finding("file", tip, problem.task, problem.message)
+    for stray in held.values():
+        hint = f" Repair it: git tasks edit {stray.task}." if stray.task and stray.good else ""
+        yield Finding("quarantine", stray.commit, stray.task, stray.words + hint)
     fold = checker.fold.tasks
-    cached = {task.id: task for task in ledger.snapshot.all_tasks()}
-    for task_id in sorted({*fold, *cached}):
+    cached = {task.id: _unmarked(task) for task in ledger.snapshot.all_tasks()}
+    # What a hand committed here counts until the next write, whatever it is.
+    pending = {stray.task for path, stray in checker.strays.items() if path not in held}
+    for task_id in sorted({*fold, *cached} - pending):
         if fold.get(task_id) != cached.get(task_id):
             words = f"The documents and the read cache disagree about {task_id}."
             yield Finding("cache", tip, task_id, words)
+
+
+def _unmarked(task: Task) -> Task:
+    if not task.attention:
+        return task
+    rows = tuple(row for row in task.attention if row.kind != quarantine.MARK)
+    return task._replace(attention=rows)
 
 
 def _notes(ledger: View, checker: Checker) -> tuple[str, ...]:
@@ -331,15 +518,54 @@ def _notes(ledger: View, checker: Checker) -> tuple[str, ...]:
 def oldest_first(
     repo: Repository, reader: objects.Reader, tip: str, after: str | None = None
 ) -> Iterator[objects.Commit | str]:
-    """Yields the commits of a chain, the id alone where a commit is missing."""
-    revisions = (tip,) if after is None else (tip, f"^{after}")
-    ids = repo.text("rev-list", "--first-parent", "--reverse", *revisions, "--").split()
+    """Yields the commits of a chain, the id alone where a commit is missing.
+
+    Where a hand has merged two chains it is the one through `after`, else the longest.
+    """
+    near = None if after is None else _near(reader, tip, after)
+    if near is not None:
+        yield from near
+        return
+    ids = _line(repo, tip, after)
     for at in range(0, len(ids), _CHUNK):
         part = ids[at : at + _CHUNK]
         for oid, found in zip(part, reader.many(part), strict=True):
             yield oid if found is None else objects.parse_commit(oid, found.data)
 
 
-def _is_root(repo: Repository, commit: objects.Commit) -> bool:
+def _near(reader: objects.Reader, tip: str, after: str) -> list[objects.Commit] | None:
+    """Returns the commits between two that are close to each other, without starting git."""
+    found: list[objects.Commit] = []
+    current = tip
+    while current != after:
+        one = reader.get(current) if len(found) < _NEAR else None
+        if one is None or one.kind != "commit":
+            return None
+        found.append(objects.parse_commit(one.oid, one.data))
+        if len(found[-1].parents) != 1:
+            return None
+        current = found[-1].parents[0]
+    return found[::-1]
+
+
+def _line(repo: Repository, tip: str, after: str | None) -> list[str]:
+    revisions = (tip,) if after is None else (tip, f"^{after}")
+    listed = repo.text("rev-list", "--topo-order", "--reverse", "--parents", *revisions, "--")
+    parents: dict[str, list[str]] = {}
+    length = {} if after is None else {after: 1 << 60}
+    for line in listed.splitlines():
+        oid, *above = line.split(" ")
+        parents[oid] = above
+        length[oid] = 1 + max((length.get(one, 0) for one in above), default=0)
+    chain: list[str] = []
+    current: str | None = tip
+    while current in parents:
+        chain.append(current)
+        current = max(parents[current], key=lambda one: length.get(one, 0), default=None)
+    return chain[::-1]
+
+
+def is_root(repo: Repository, oid: str) -> bool:
+    """Tells whether a commit is the one that every ledger begins with."""
     empty = objects.object_id(repo, "tree", b"")
-    return commit.oid == objects.object_id(repo, "commit", root_commit(empty))
+    return oid == objects.object_id(repo, "commit", root_commit(empty))

@@ -11,60 +11,16 @@ from hypothesis import strategies as st
 
 from gittasks.domain.decide import decide_all
 from gittasks.domain.errors import GittasksError
-from gittasks.domain.requests import (
-    Abort,
-    Claim,
-    Edit,
-    Feedback,
-    Hold,
-    Note,
-    RecordCheck,
-    Release,
-    Reorder,
-    Reparent,
-    Request,
-    Resume,
-    Submit,
-)
-from gittasks.domain.task import Task
+from gittasks.domain.requests import Note, Submit
 from gittasks.ledger.ledger import Ledger
 from gittasks.ledger.verify import Checker, Fold, oldest_first, verify
 from gittasks.ledger.verify import Finding as Found
-from gittasks.plumbing import objects, refs
-from tests.support.builders import ACTOR, BRANCH, NOW, a_task, hexadecimal, write_ledger
+from gittasks.plumbing import objects
+from tests.support.builders import ACTOR, a_task, hexadecimal, write_ledger
 from tests.support.git import make_repository
+from tests.support.hands import commit_by_hand
 from tests.support.ledgers import a_request, asks, begin, open_ledger, speaks
-
-COMMIT = "c" * 40
-TEXTS = st.sampled_from(["", "ok", "a\n\n  b\nTask: 000009\n", "é\x1b[31m\u202e", "\\u001b\0"])
-
-
-def a_step(draw: st.DrawFn, task: Task, ids: list[str]) -> tuple[Request, str | None]:
-    """Returns a request that may suit the state, and the role that makes it."""
-    other = draw(st.sampled_from(ids))
-    owner = {
-        "DESIGN": "designer", "PLAN": "planner", "WORK": "worker", "CHECK": "checker",
-        "DESIGN_REVIEW": "reviewer", "PLAN_REVIEW": "reviewer", "WORK_REVIEW": "reviewer",
-    }.get(task.state, "manager")  # fmt: skip
-    text = draw(TEXTS)
-    wanted: list[tuple[Request, str | None]] = [
-        (Submit(task.id, enter=draw(st.sampled_from(["DESIGN", "PLAN", "WORK", None])),
-                section=b"## Implementation Notes\n\nDone.\n", remark=text), owner),
-        (Edit(task.id, set=(("title", "No: 12"), ("x-a", " 1")), body=draw(st.none() | st.just(b"\xff new\r\n"))), "manager"),
-        (Edit(task.id, add_dependencies=(other,)), "manager"),
-        (Note(task.id, text or "seen", artifacts=(("b", "1"), ("a", "2"))), None),
-        (Reparent(task.id, draw(st.none() | st.just(other))), "manager"),
-        (Reorder(task.id, "first"), "manager"),
-        (Hold(task.id, "stuck " + text), "manager"),
-        (Resume(task.id), "manager"),
-        (Abort(task.id, text, recursive=True), "manager"),
-        (Release(task.id, why="forced"), "manager"),
-        (Feedback(task.id, ("one", "two\nlines")), owner),
-        (RecordCheck(task.id, task.submitted_tip or COMMIT, findings=draw(st.sampled_from([(), ("no",)]))), "checker"),
-        (Claim(task.id, hexadecimal(task.id), NOW + 60, f"task/{task.id}", "master", COMMIT), owner),
-    ]  # fmt: skip
-    chosen: tuple[Request, str | None] = draw(st.sampled_from(wanted))
-    return chosen
+from tests.support.steps import a_step
 
 
 @settings(
@@ -105,28 +61,6 @@ def test_a_fold_of_every_event_is_the_graph_read_from_the_tip(ledger: Ledger) ->
     assert [
         checker.fold.tasks[task] for task in sorted(checker.fold.tasks)
     ] == ledger.snapshot.all_tasks()
-
-
-def commit_by_hand(
-    ledger: Ledger, message: bytes, files: dict[str, bytes | None], **more: object
-) -> str:
-    """Puts a commit on the branch as somebody with git and an editor would."""
-    repo = ledger.repo
-    above = ledger.reader.commit(refs.read(repo, BRANCH) or "")
-    blobs = {
-        path: data if data is None else objects.draft(repo, "blob", data)
-        for path, data in files.items()
-    }
-    mode = str(more.get("mode", objects.FILE))
-    rows = {path: None if one is None else (mode, one.oid) for path, one in blobs.items()}
-    tree, trees = objects.graft(ledger.reader, repo, above.tree, rows)
-    parents = [above.oid, *more.get("parents", ())]  # type: ignore[misc]
-    commit = objects.draft(
-        repo, "commit", objects.commit_bytes(tree, parents, ACTOR, ACTOR, message)
-    )
-    objects.write(repo, [*(b for b in blobs.values() if b is not None), *trees, commit])
-    refs.compare_and_swap(repo, BRANCH, commit.oid, above.oid, "by hand")
-    return commit.oid
 
 
 def kinds(path: Path) -> list[tuple[str, str | None]]:
@@ -193,7 +127,7 @@ def test_a_file_that_does_not_belong_is_found(
 def test_a_commit_with_two_parents_is_found(ledger: Ledger, folder: Path) -> None:
     ledger.append(asks(a_request()))
     first = ledger.reader.commit(ledger.tip).parents[0]
-    commit_by_hand(ledger, b"merge\n", {}, parents=(first,))
+    commit_by_hand(ledger, b"merge\n", {}, more_parents=(first,))
     assert kinds(folder) == [("parents", None), ("message", None)]
 
 

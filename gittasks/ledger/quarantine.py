@@ -1,0 +1,267 @@
+"""Where the tree of the ledger is not what valid events make of it, and what counts there.
+
+A commit that does not verify and that came from a remote stays in the history, but what it did to
+a document counts for nothing: the last good text does. The paths concerned are kept in one file
+beside the read cache. It is derived: a look at the whole ledger makes it again. An entry holds
+wherever the tree has at its path what the bad commit left there; so an event that writes the path
+anew ends it, and nobody has to remember that.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gittasks.ledger.layout import COPIES, PROJECT_FILE, is_shared_text, parse_path
+from gittasks.plumbing.objects import FILE, TREE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gittasks.ledger.view import View
+    from gittasks.plumbing.objects import Entry, Reader, Trees
+
+    # The mode and the id that a tree has at a path, None where it has nothing.
+    Row = tuple[str, str] | None
+
+__all__ = [
+    "MARK",
+    "Stray",
+    "belongs",
+    "laid_over",
+    "lifted",
+    "load",
+    "restore",
+    "row_at",
+    "row_of",
+    "save",
+    "shared_tips",
+]
+
+VERSION = 1
+MARK = "invalid"
+"""The kind of the inbox row that a quarantined task has in the read cache, and nowhere else."""
+
+_NAME = "quarantine.json"
+_SHOWN = 12
+
+
+class Stray(NamedTuple):
+    """A path at which the tree does not have what counts, since which commit, and why.
+
+    `lifted` are commits of valid events after which what the tree has does count.
+    """
+
+    path: str
+    task: str | None
+    bad: Row
+    good: str | None
+    """The blob that counts, None where there is no such file."""
+    commit: str
+    reason: str
+    lifted: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> Row:
+        """Returns what counts as a row of a tree."""
+        return row_of(self.good)
+
+    @property
+    def words(self) -> str:
+        """Returns the sentence for people."""
+        short = self.commit[:_SHOWN]
+        if self.good is None:
+            return f"The commit {short} is not valid, so {self.path} does not count: {self.reason}"
+        return (
+            f"The commit {short} is not valid, so {self.path} keeps its last good text:"
+            f" {self.reason}"
+        )
+
+
+def belongs(path: str) -> bool:
+    """Tells whether a path is one that events write."""
+    return parse_path(path) is not None or path == PROJECT_FILE or is_shared_text(path)
+
+
+def load(folder: str) -> tuple[Stray, ...]:
+    """Returns what is kept in a folder, nothing where that cannot be used."""
+    try:
+        with open(os.path.join(folder, _NAME), encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, ValueError):
+        return ()
+    import json
+
+    try:
+        kept = json.loads(text)
+        return tuple(map(_stray, kept["entries"])) if kept["version"] == VERSION else ()
+    except (ValueError, TypeError, LookupError):
+        return ()
+
+
+def _stray(fields: Mapping[str, Any]) -> Stray:
+    bad = fields["bad"]
+    return Stray(
+        fields["path"],
+        fields["task"],
+        None if bad is None else (bad["mode"], bad["oid"]),
+        fields["good"],
+        fields["commit"],
+        fields["reason"],
+        tuple(fields["lifted"]),
+    )
+
+
+def save(folder: str, strays: Sequence[Stray]) -> None:
+    """Replaces what is kept; without any there is no file."""
+    path = os.path.join(folder, _NAME)
+    if not strays:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+        return
+    import json
+
+    entries = [
+        {
+            **stray._asdict(),
+            "bad": None if stray.bad is None else {"mode": stray.bad[0], "oid": stray.bad[1]},
+        }
+        for stray in strays
+    ]
+    os.makedirs(folder, exist_ok=True)
+    beside = f"{path}.{os.getpid()}"
+    with open(beside, "w", encoding="utf-8") as file:
+        json.dump({"version": VERSION, "entries": entries}, file, indent=1)
+    os.replace(beside, path)
+
+
+def row_at(reader: Trees, tree: str, path: str) -> Row:
+    """Returns the file that a tree has at a path."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        found = next((row for row in reader.tree(tree) if row.name == folder), None)
+        if found is None or found.mode != TREE:
+            return None
+        tree = found.oid
+    found = next((row for row in reader.tree(tree) if row.name == name), None)
+    return None if found is None or found.mode == TREE else (found.mode, found.oid)
+
+
+def laid_over(
+    reader: Reader,
+    strays: Iterable[Stray],
+    tip: str,
+    tree: str,
+    changes: Mapping[str, Row],
+    before: Iterable[str] = (),
+) -> tuple[dict[str, Row], dict[str, Stray]]:
+    """Returns the changes up to a commit as they count, and the strays that hold there.
+
+    `before` are paths that strays held at where the changes begin.
+    """
+    result = dict(changes)
+    holding: dict[str, Stray] = {}
+    by_path: dict[str, list[Stray]] = {path: [] for path in before}
+    for stray in strays:
+        by_path.setdefault(stray.path, []).append(stray)
+    trees = _Trees(reader)
+    for path, known in by_path.items():
+        now = result[path] if path in result else row_at(trees, tree, path)
+        result[path] = now
+        for stray in reversed(known):
+            if stray.bad == now and not _is_lifted(reader, stray, tip):
+                holding[path] = stray
+                result[path] = stray.row
+                break
+    return result, holding
+
+
+class _Trees:
+    """Reads each tree once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[str, tuple[Entry, ...]] = {}
+
+    def tree(self, oid: str) -> tuple[Entry, ...]:
+        """Returns the rows of a tree."""
+        if oid not in self._known:
+            self._known[oid] = self._reader.tree(oid)
+        return self._known[oid]
+
+
+def _is_lifted(reader: Reader, stray: Stray, tip: str) -> bool:
+    """Tells whether a valid event has made up to a tip what the bad commit made before it."""
+    current: str | None = tip if stray.lifted else None
+    while current is not None and current != stray.commit:
+        if current in stray.lifted:
+            return True
+        parents = reader.commit(current).parents
+        current = parents[0] if parents else None
+    return False
+
+
+def lifted(
+    strays: Sequence[Stray], changes: Mapping[str, str | None], commit: str
+) -> tuple[Stray, ...]:
+    """Returns the strays after valid events up to a commit have written some paths.
+
+    Where they have written just what was bad, only this tells it from before.
+    """
+    return tuple(
+        stray._replace(lifted=(*stray.lifted, commit))
+        if stray.path in changes and stray.bad == row_of(changes[stray.path])
+        else stray
+        for stray in strays
+    )
+
+
+def row_of(oid: str | None) -> Row:
+    """Returns the row that a tree has for a plain file, None for none."""
+    return None if oid is None else (FILE, oid)
+
+
+def restore(ledger: View, tip: str, strays: Sequence[Stray]) -> bool:
+    """Keeps what a look at the whole ledger has found at its tip; tells whether that was news.
+
+    What no remote has is left to whoever writes next: it is not here to stay.
+    """
+    kept = load(ledger.state_dir)
+    commits = {stray.commit for stray in kept}
+    commits |= _shared(ledger, {stray.commit for stray in strays} - commits)
+    tree = ledger.reader.commit(tip).tree
+    _, holding = laid_over(ledger.reader, kept, tip, tree, {})
+    wanted = {stray.path: stray for stray in strays if stray.commit in commits}
+    if wanted == {path: stray._replace(lifted=()) for path, stray in holding.items()}:
+        return False
+    others = [stray for stray in kept if holding.get(stray.path) != stray]
+    try:
+        save(ledger.state_dir, [*others, *wanted.values()])
+        ledger.snapshot.rebuild()
+    except OSError:
+        # Where nothing can be written the next look finds the same.
+        return False
+    return True
+
+
+def _shared(ledger: View, commits: Iterable[str]) -> set[str]:
+    """Returns which of some commits a remote has, as far as is known here."""
+    wanted = set(commits)
+    tips = shared_tips(ledger) if wanted else ()
+    if not tips:
+        return set()
+    from gittasks.plumbing import merging
+
+    return {one for one in wanted if any(merging.is_ancestor(ledger.repo, one, t) for t in tips)}
+
+
+def shared_tips(ledger: View) -> list[str]:
+    """Returns the tips of the ledger that remotes had when they were last asked."""
+    from gittasks.plumbing import refs
+
+    ours = refs.list(ledger.repo, COPIES).values()
+    names = refs.list(ledger.repo, "refs/remotes/").items()
+    theirs = (oid for name, oid in names if name.endswith(f"/{ledger.short_branch}"))
+    return list(dict.fromkeys((*ours, *theirs)))
