@@ -58,7 +58,8 @@ class Follower:
         self._tell = tell
         self._wait = wait
         self._refresh = refresh
-        self._pace = project.config.get_seconds("gittasks.watchInterval", FETCH_INTERVAL)
+        pace = project.config.get_seconds("gittasks.watchInterval", FETCH_INTERVAL)
+        self._pace = max(pace, TICK)
         self._is_fresh = refresh is None
         self._mark: bytes | None = None
         self._read_at = 0.0
