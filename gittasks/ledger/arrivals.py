@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
-from gittasks.ledger import quarantine
+from gittasks.ledger import origins, quarantine
 from gittasks.ledger.layout import BACKUP, parse_path, path_of
 from gittasks.ledger.trees import changed_paths
 from gittasks.ledger.verify import Checker, Fold, is_root, oldest_first
@@ -200,5 +200,5 @@ def _is_own(ledger: View, new: str) -> bool:
 
 def _own(ledger: View, good: str, tip: str) -> set[str]:
     """Returns the commits above a good one that no remote has, as far as is known here."""
-    others = [f"^{oid}" for oid in quarantine.shared_tips(ledger)]
+    others = [f"^{oid}" for oid in origins.shared_tips(ledger)]
     return set(ledger.repo.text("rev-list", tip, f"^{good}", *others, "--").split())

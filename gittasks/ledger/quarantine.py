@@ -12,13 +12,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gittasks.ledger.layout import COPIES, PROJECT_FILE, is_shared_text, parse_path
+from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path
 from gittasks.plumbing.objects import FILE, TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gittasks.ledger.view import View
     from gittasks.plumbing.objects import Entry, Reader, Trees
 
     # The mode and the id that a tree has at a path, None where it has nothing.
@@ -31,11 +30,9 @@ __all__ = [
     "laid_over",
     "lifted",
     "load",
-    "restore",
     "row_at",
     "row_of",
     "save",
-    "shared_tips",
 ]
 
 VERSION = 1
@@ -221,47 +218,3 @@ def lifted(
 def row_of(oid: str | None) -> Row:
     """Returns the row that a tree has for a plain file, None for none."""
     return None if oid is None else (FILE, oid)
-
-
-def restore(ledger: View, tip: str, strays: Sequence[Stray]) -> bool:
-    """Keeps what a look at the whole ledger has found at its tip; tells whether that was news.
-
-    What no remote has is left to whoever writes next: it is not here to stay.
-    """
-    kept = load(ledger.state_dir)
-    commits = {stray.commit for stray in kept}
-    commits |= _shared(ledger, {stray.commit for stray in strays} - commits)
-    tree = ledger.reader.commit(tip).tree
-    _, holding = laid_over(ledger.reader, kept, tip, tree, {})
-    wanted = {stray.path: stray for stray in strays if stray.commit in commits}
-    if wanted == {path: stray._replace(lifted=()) for path, stray in holding.items()}:
-        return False
-    others = [stray for stray in kept if holding.get(stray.path) != stray]
-    try:
-        save(ledger.state_dir, [*others, *wanted.values()])
-        ledger.snapshot.rebuild()
-    except OSError:
-        # Where nothing can be written the next look finds the same.
-        return False
-    return True
-
-
-def _shared(ledger: View, commits: Iterable[str]) -> set[str]:
-    """Returns which of some commits a remote has, as far as is known here."""
-    wanted = set(commits)
-    tips = shared_tips(ledger) if wanted else ()
-    if not tips:
-        return set()
-    from gittasks.plumbing import merging
-
-    return {one for one in wanted if any(merging.is_ancestor(ledger.repo, one, t) for t in tips)}
-
-
-def shared_tips(ledger: View) -> list[str]:
-    """Returns the tips of the ledger that remotes had when they were last asked."""
-    from gittasks.plumbing import refs
-
-    ours = refs.list(ledger.repo, COPIES).values()
-    names = refs.list(ledger.repo, "refs/remotes/").items()
-    theirs = (oid for name, oid in names if name.endswith(f"/{ledger.short_branch}"))
-    return list(dict.fromkeys((*ours, *theirs)))

@@ -292,9 +292,9 @@ def _kept_orphans(ledger: View, tip: objects.Commit | None) -> list[str]:
 
 def _restored_quarantine(ledger: View, tip: str) -> list[str]:
     """Looks at the whole ledger for what arrived and does not count, if anything ever arrived."""
-    from gittasks.ledger import quarantine
+    from gittasks.ledger import origins
 
-    if not quarantine.shared_tips(ledger):
+    if not origins.shared_tips(ledger):
         return []
     from gittasks.ledger.verify import Checker, oldest_first
 
@@ -304,7 +304,7 @@ def _restored_quarantine(ledger: View, tip: str) -> list[str]:
             return []
         checker.check(commit)
     strays = tuple(checker.strays.values())
-    if not quarantine.restore(ledger, tip, strays):
+    if not origins.restore(ledger, tip, strays):
         return []
     words = [stray.words for stray in strays]
     return words or ["No document keeps an earlier text any more."]

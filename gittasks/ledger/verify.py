@@ -8,7 +8,7 @@ from gittasks.domain import machine
 from gittasks.domain.errors import GittasksError
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse, split
-from gittasks.ledger import effect, history, message, quarantine
+from gittasks.ledger import effect, history, message, origins, quarantine
 from gittasks.ledger.layout import (
     MESSAGE_LIMIT,
     PRE_REPLAY,
@@ -461,7 +461,7 @@ def verify(ledger: View) -> Report:
         # Nothing can be said about what stands on something that is not there.
         findings.append(Finding("missing", tip, None, f"The history cannot be read: {error}"))
         return Report(tip, count, 0, tuple(findings), _notes(ledger, checker))
-    quarantine.restore(ledger, tip, tuple(checker.strays.values()))
+    origins.restore(ledger, tip, tuple(checker.strays.values()))
     findings = [_with_outcome(checker, finding) for finding in findings]
     findings += _at_the_tip(ledger, checker, tip, findings)
     return Report(tip, count, len(checker.fold.tasks), tuple(findings), _notes(ledger, checker))
