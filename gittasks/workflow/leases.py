@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from gittasks.workspaces.records import ClaimRecord
 
 
-def renewed(project: Project, task: Task) -> str | None:
-    """Returns the later end that a task's claim was given, None where it was never renewed."""
-    if task.claim is None:
-        return None
-    return leases.renewed(project.ledger.reader, task.id, task.claim)
-
-
 def still_held(project: Project, tasks: Sequence[Task], now: str) -> frozenset[str]:
     """Returns which of these tasks, whose leases look expired by now, were renewed beyond it."""
     claims = {task.id: task.claim for task in tasks if task.claim is not None}
@@ -41,7 +34,8 @@ def renew_own(project: Project, task: Task, record: ClaimRecord) -> bool:
     half = now + length // 2
     if length <= 0 or task.lease_expires >= timestamp(half):
         return False
-    if (renewed(project, task) or "") >= timestamp(half):
+    reader = project.ledger.reader
+    if (leases.renewed(reader, task.id, record.claim) or "") >= timestamp(half):
         return False
-    leases.renew(project.repo, project.ledger.reader, task.id, record.claim, now + length)
+    leases.renew(project.repo, reader, task.id, record.claim, now + length)
     return True

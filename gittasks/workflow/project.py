@@ -314,9 +314,9 @@ class Project:
         )
 
     def _renewed(self, task: Task) -> str | None:
-        from gittasks.workflow.leases import renewed  # only where a lease looks expired
+        from gittasks.ledger import leases  # only where a lease looks expired
 
-        return renewed(self, task)
+        return leases.renewed(self.ledger.reader, task.id, task.claim) if task.claim else None
 
     # From a request to the ledger.
 
