@@ -6,13 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import Corrupt, NoLedger, Refused
-from gittasks.ledger import layout
+from gittasks.ledger import arrivals, layout
 from gittasks.plumbing import merging, refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gittasks.ledger.verify import Finding
     from gittasks.workflow.project import Project
 
 _SHOWN = 12
@@ -34,28 +31,17 @@ def update(project: Project, ref: str, old: str, new: str) -> None:
             "Run `git tasks sync`, which adds yours to what is there.",
         )
     _require_sizes(project, known, new)
-    for finding in _findings(project, known, new):
-        task = f" ({finding.task})" if finding.task else ""
-        words = finding.message
+    findings = arrivals.judge(project.ledger, known, new)
+    if findings:
+        first = findings[0]
+        task = f" ({first.task})" if first.task else ""
+        words = first.message
         words = words if len(words) <= _WORDS else words[:_WORDS] + "…"
         raise Corrupt(
-            f"The commit {finding.commit[:_SHOWN]}{task} is no valid event: {words}",
+            f"The commit {first.commit[:_SHOWN]}{task} is no valid event: {words}",
             "Run `git tasks fsck` where it comes from.",
-            finding.task,
+            first.task,
         )
-
-
-def _findings(project: Project, known: str | None, new: str) -> Iterator[Finding]:
-    from gittasks.ledger.verify import Checker, oldest_first
-
-    ledger = project.ledger
-    checker = Checker(project.repo, ledger.reader)
-    if known is not None:
-        checker.start_at(ledger.reader.commit(known))
-    for commit in oldest_first(project.repo, ledger.reader, new, known):
-        if isinstance(commit, str):
-            raise Corrupt(f"The commit {commit} is missing.")
-        yield from checker.check(commit)
 
 
 def _require_sizes(project: Project, known: str | None, new: str) -> None:

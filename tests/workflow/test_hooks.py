@@ -205,7 +205,7 @@ def test_a_first_push_has_to_begin_as_every_ledger_does(pair: Pair, home: Path) 
     write_ledger(repo, [a_task()], parent=root.oid)
     said = git_says(pair.clone, "push", "-q", str(server), "gittasks")
     assert said.status == 1
-    assert "The ledger does not begin as every ledger does." in said.err
+    assert " is not one of a ledger: it begins with " in said.err
     assert git(server, "for-each-ref") == ""
 
 
