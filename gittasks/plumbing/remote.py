@@ -401,7 +401,8 @@ def _is_relative(address: str) -> bool:
 
 def _listed(line: _Line, patterns: Sequence[str]) -> dict[str, str]:
     # The server then leaves out what cannot be meant, whatever else it has.
-    only = ("--heads",) if all(one.startswith("refs/heads/") for one in patterns) else ()
+    branches = bool(patterns) and all(one.startswith("refs/heads/") for one in patterns)
+    only = ("--heads",) if branches else ()
     done = line.run("ls-remote", "--refs", *only, "--", line.remote, *patterns)
     if done.status:
         raise line.failure("ls-remote", done)
@@ -465,7 +466,7 @@ def _targets(
 ) -> dict[str, str]:
     """Returns our refs, and their ids, that were fetched."""
     targets = (*wanted.values(), *globs.values())
-    found = repo.ref_ids([one.partition("*")[0].rstrip("/") for one in targets])
+    found = repo.ref_ids([one.partition("*")[0].rpartition("/")[0] for one in targets])
     return {
         name: oid for name, oid in found.items() if any(_means(target, name) for target in targets)
     }

@@ -14,6 +14,8 @@ from gittasks.plumbing import remote
 from gittasks.plumbing.errors import (
     GitError,
     NoSuchRemote,
+    RemoteAsks,
+    RemoteError,
     RemoteRaced,
     RemoteRefused,
     RemoteUnreachable,
@@ -106,6 +108,7 @@ def test_exact_names_and_patterns_are_listed_and_nothing_like_them(team: Team) -
         {LEDGER: made, "refs/heads/task/1": made, "refs/heads/task/2": made},
         2,
     )
+    assert remote.listed(repo, "origin", []) == refs(team.remote)
     assert remote.listed(repo, "origin", ["refs/gittasks/*", LEDGER]) == {
         LEDGER: made,
         "refs/gittasks/leases/1": made,
@@ -276,8 +279,10 @@ def test_a_shallow_clone_gets_our_history_and_keeps_its_own_short(
     remote.fetch(repo, "origin", {LEDGER: OURS}, whole=True)
     assert git(tmp_path / "cy", "rev-list", "--reverse", OURS).split() == made
     assert git(tmp_path / "cy", "rev-list", "--count", "HEAD") == "2"
+    mine = commit(tmp_path / "cy", OURS, "mine")
+    remote.push(repo, "origin", [Update(LEDGER, mine, made[-1], plain=True)])
     with away(team.remote):
-        assert git(tmp_path / "cy", "show", f"{OURS}~4:file.txt") == "event 0"
+        assert git(tmp_path / "cy", "show", f"{OURS}~5:file.txt") == "event 0"
 
 
 def test_a_user_who_cuts_off_our_history_gets_it_back(team: Team, tmp_path: Path) -> None:
@@ -589,12 +594,9 @@ def test_a_lock_that_stays_is_refused_with_its_file(team: Team) -> None:
     lock = team.remote / "refs" / "heads" / "task" / "000001.lock"
     lock.parent.mkdir()
     lock.touch()
-    for updates in (
-        [Update(TASK, mine, None)],
-        [Update(TASK, mine, None), Update(LEDGER, mine, None)],
-    ):
-        names, words = _refused(team, *updates)
-        assert (names, "refs/heads/task/000001.lock': File exists" in words) == ((TASK,), True)
+    updates = [Update(TASK, mine, None), Update(LEDGER, mine, None)]
+    names, words = _refused(team, *updates)
+    assert (names, "refs/heads/task/000001.lock': File exists" in words) == ((TASK,), True)
 
 
 def test_a_lock_that_goes_away_only_takes_its_time(team: Team) -> None:
@@ -660,6 +662,51 @@ def test_a_remote_that_is_gone_cannot_be_reached(team: Team) -> None:
     words = f"'{team.remote}' does not appear to be a git repository"
     assert told == [(f"The remote origin cannot be reached: {words}.", False, False)] * 4
     remote.push(repo, "origin", [Update(TASK, mine, None)])
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        ("ERROR: Permission to a/b.git denied to ada.", RemoteRefused, "Permission to a/b.git"),
+        ("ERROR: Repository not found.", RemoteUnreachable, "Repository not found"),
+        ("git@host: Permission denied (publickey).", RemoteAsks, "Permission denied"),
+        ("Host key verification failed.", RemoteAsks, "Host key verification failed"),
+        ("ssh: Could not resolve hostname x: Name unknown", RemoteUnreachable, "hostname x"),
+        ("ssh: connect to host x port 22: Connection timed out", RemoteUnreachable, "timed out"),
+        ("fatal: \033[31mnobody knows this", RemoteUnreachable, "Could not read from remote"),
+    ],
+)
+def test_what_is_said_on_the_way_tells_what_it_is(
+    team: Team, said: str, kind: type[RemoteError], words: str
+) -> None:
+    script = f"printf '{said}\\n' >&2; exit 128"
+    repo = team.open(f"remote.origin.receivepack = {_program(team.ada / 'says', script)}")
+    mine = commit(team.ada, "refs/heads/mine", "mine")
+    with pytest.raises(kind) as caught:
+        remote.push(repo, "origin", [Update(TASK, mine, None)])
+    assert (words in str(caught.value), "\033" in str(caught.value)) == (True, False)
+
+
+def test_a_message_of_the_server_instead_of_an_answer_is_a_refusal(team: Team) -> None:
+    message = "ERR Reading is over.\n"
+    script = f"printf '%04x%s\\n' {len(message) + 4} '{message.strip()}'"
+    repo = team.open(f"remote.origin.uploadpack = {_program(team.ada / 'says', script)}")
+    with pytest.raises(RemoteRefused, match=r"^The remote origin refused this: .*Reading is over"):
+        remote.fetch(repo, "origin", {LEDGER: OURS})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a repository to somebody else")
+def test_a_repository_of_somebody_else_is_refused_with_its_name(team: Team) -> None:
+    os.chown(team.remote, 12345, 12345)
+    with pytest.raises(RemoteRefused, match=f"dubious ownership in repository at '{team.remote}'"):
+        remote.fetch(team.open(), "origin", {LEDGER: OURS})
+
+
+def test_a_protocol_that_is_not_allowed_is_no_fault_of_the_remote(team: Team) -> None:
+    git(team.ada, "remote", "set-url", "origin", "http://127.0.0.1/r.git")
+    with pytest.raises(GitError, match=r"^transport 'http' not allowed\.$") as caught:
+        remote.fetch(team.open(), "origin", {LEDGER: OURS})
+    assert type(caught.value) is GitError
 
 
 def test_a_remote_that_does_not_answer_is_left_and_its_processes_end(

@@ -60,6 +60,6 @@ def commit(path: Path, branch: str, text: str, *, parent: str | None = None) -> 
     blob = git(path, "hash-object", "-w", "--stdin", stdin=text)
     tree = git(path, "mktree", stdin=f"100644 blob {blob}\tfile.txt\n")
     before = parent or git(path, "rev-parse", "-q", "--verify", branch, check=False)
-    made = git(path, "commit-tree", tree, "-m", text, *(["-p", before] if before else []))
+    made = git(path, "commit-tree", tree, "-m", text[:60], *(["-p", before] if before else []))
     git(path, "update-ref", branch, made)
     return made
