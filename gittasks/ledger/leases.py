@@ -7,7 +7,7 @@ the new end of its lease.
     until 2026-11-30T17:17:12Z
 
 The ref is overwritten at every renewal, and no commit ever points there. What a fetch brought of
-the remote's leases stands below `refs/gittasks/incoming/leases/`; of the two the later end counts,
+the remote's leases stands below `refs/gittasks/incoming/gittasks/leases/`; of the two the later end counts,
 and only for the claim that the task's document names today. So a renewal that outlived its claim
 means nothing, whoever left it. Anything else found there counts as absent.
 
@@ -22,18 +22,32 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.ids import is_id
 from gittasks.domain.times import timestamp
+from gittasks.ledger import layout
 from gittasks.plumbing import refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from gittasks.domain.task import Task
     from gittasks.plumbing.objects import Object, Reader
     from gittasks.plumbing.repository import Repository
 
-__all__ = ["INCOMING", "LEASES", "Kept", "all", "drop", "kept", "renew", "renewed", "renewed_of"]
+__all__ = [
+    "INCOMING",
+    "LEASES",
+    "Kept",
+    "all",
+    "drop",
+    "forget",
+    "kept",
+    "outgoing",
+    "renew",
+    "renewed",
+    "renewed_of",
+]
 
 LEASES = "refs/gittasks/leases/"
-INCOMING = "refs/gittasks/incoming/leases/"
+INCOMING = layout.INCOMING + "gittasks/leases/"
 
 _ROUNDS = 10
 _PAUSE = 0.02
@@ -117,6 +131,31 @@ def kept(repo: Repository, reader: Reader) -> list[Kept]:
         claim, until = _parsed(one) or (None, None)
         rows.append(Kept(ref, oid, name if is_id(name) else None, claim, until))
     return rows
+
+
+def outgoing(
+    repo: Repository, reader: Reader, task_of: Callable[[str], Task | None]
+) -> list[refs.Change]:
+    """Returns how the remote's leases would move, with what a fetch has found there as old value.
+
+    What we renewed further goes there; what was left there for a claim that is over goes away.
+    Tasks that are not known here are left alone.
+    """
+    found = {one.ref: one for one in kept(repo, reader) if one.task is not None}
+    changes = []
+    for name in dict.fromkeys(one.task for one in found.values() if one.task is not None):
+        task = task_of(name)
+        if task is None:
+            continue
+        own, there = found.get(LEASES + name), found.get(INCOMING + name)
+        end = there.until if there is not None and there.claim == task.claim else None
+        old = None if there is None else there.oid
+        if own is not None and own.claim is not None and own.claim == task.claim:
+            if (own.until or "") > (end or ""):
+                changes.append(refs.Change(LEASES + name, own.oid, old))
+        elif there is not None and (end is None or task.claim is None):
+            changes.append(refs.Change(LEASES + name, None, old))
+    return changes
 
 
 def drop(repo: Repository, task: str) -> None:

@@ -13,7 +13,7 @@ from gittasks.ledger import leases
 from gittasks.plumbing import refs
 from gittasks.plumbing.objects import Reader
 from gittasks.plumbing.repository import Repository
-from tests.support.builders import NOW, hexadecimal
+from tests.support.builders import NOW, a_task, hexadecimal
 from tests.support.git import git, make_repository
 
 ONE, TWO = "000001", "000002"
@@ -188,6 +188,47 @@ def test_what_was_renewed_meanwhile_is_not_forgotten(repo: Repository, reader: R
     leases.renew(repo, reader, ONE, MINE, LATER)
     leases.forget(repo, before)
     assert leases.renewed(reader, ONE, MINE) == timestamp(LATER)
+
+
+@pytest.mark.parametrize(
+    ("own", "there", "held", "moves"),
+    [
+        ((MINE, LATER), None, MINE, "ours"),
+        ((MINE, LATER), (MINE, SOON), MINE, "ours"),
+        ((MINE, LATER), (OTHER, LATER + 60), MINE, "ours"),
+        ((MINE, SOON), (MINE, SOON), MINE, None),
+        ((MINE, SOON), (MINE, LATER), MINE, None),
+        ((OTHER, LATER), (MINE, SOON), MINE, None),
+        ((OTHER, LATER), None, MINE, None),
+        (None, (MINE, SOON), MINE, None),
+        (None, (OTHER, SOON), MINE, "away"),
+        ((OTHER, SOON), (OTHER, LATER), None, "away"),
+        ((OTHER, SOON), None, None, None),
+    ],
+)
+def test_the_remote_gets_later_ends_and_loses_what_is_over(
+    repo: Repository,
+    reader: Reader,
+    own: tuple[str, int] | None,
+    there: tuple[str, int] | None,
+    held: str | None,
+    moves: str | None,
+) -> None:
+    ours = None if own is None else put(repo, leases.LEASES + ONE, text_of(*own))
+    old = None if there is None else put(repo, leases.INCOMING + ONE, text_of(*there))
+    task = a_task(state="WORK", claimed_by="wim", claim=held) if held else a_task()
+    name = leases.LEASES + ONE
+    expected = {"ours": [(name, ours, old)], "away": [(name, None, old)], None: []}[moves]
+    assert leases.outgoing(repo, reader, {ONE: task}.get) == expected
+    assert leases.outgoing(repo, reader, {TWO: task}.get) == []
+
+
+@pytest.mark.parametrize("held", [MINE, None])
+def test_rubbish_goes_from_the_remote(repo: Repository, reader: Reader, held: str | None) -> None:
+    old = put(repo, leases.INCOMING + ONE, "what?")
+    task = a_task(state="WORK", claimed_by="wim", claim=held) if held else a_task()
+    found = leases.outgoing(repo, reader, {ONE: task}.get)
+    assert found == [(leases.LEASES + ONE, None, old)]
 
 
 def test_of_many_renewals_at_once_the_latest_end_stays(home: Path) -> None:
