@@ -16,11 +16,11 @@ from gittasks.ledger.shared import Arrived, SyncLock
 from gittasks.ledger.sync import ROUNDS, catch_up, pause
 from gittasks.ledger.writing import Appended, prepared
 from gittasks.plumbing import objects
-from gittasks.plumbing.errors import GitError, RemoteRaced, RemoteUnreachable
+from gittasks.plumbing.errors import GitError, RemoteRaced, RemoteRefused, RemoteUnreachable
 from gittasks.plumbing.remote import Update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.replay import Replayed
@@ -49,6 +49,7 @@ def append(  # noqa: PLR0913
     *,
     also: Callable[[], Sequence[refs.Change]] = tuple,
     updates: Callable[[], Sequence[Update]] = tuple,
+    optional: Collection[str] = (),
     names: Sequence[str] = (),
     globs: Sequence[str] = (),
     fresh: bool = True,
@@ -58,7 +59,7 @@ def append(  # noqa: PLR0913
     """Writes what `decide` says where all clones see it, or raises and leaves nothing behind.
 
     `updates` are refs of the remote that move with the ledger there, `also` refs that move with
-    it here. `fresh` False decides on what was fetched last, and asks the remote first only where
+    it here; those among `optional` are left out where the remote refuses just them. `fresh` False decides on what was fetched last, and asks the remote first only where
     that is refused. Raises Busy when the remote cannot be reached, SyncRefused when it refuses,
     Unconfirmed when it cannot be told whether it has the events, NotFollowed when it has them.
     """
@@ -80,7 +81,7 @@ def append(  # noqa: PLR0913
                 continue
             if commits is None:
                 return Appended((), (), before, before)
-            if _is_pushed(shared, commits, arrived, updates, tried):
+            if _is_pushed(shared, commits, arrived, (updates(), optional), tried):
                 newest = _confirmed(shared, commits.commits[-1])
                 if newest is not None:
                     return _follow(shared, commits, before, newest, also, followed)
@@ -113,7 +114,7 @@ def _is_pushed(
     shared: Shared,
     commits: Builder,
     arrived: Arrived,
-    updates: Callable[[], Sequence[Update]],
+    more: tuple[Sequence[Update], Collection[str]],
     tried: int,
 ) -> bool:
     """Tells whether the remote has the events now; False is a lost race."""
@@ -121,7 +122,7 @@ def _is_pushed(
     tip = commits.commits[-1]
     own = Update(ledger.branch, tip, arrived.tip, plain=True)
     try:
-        shared.push((own, *updates()))
+        _push(shared, own, *more)
         return True
     except RemoteRaced:
         pause(tried)
@@ -140,6 +141,17 @@ def _is_pushed(
             "Run `git tasks sync` when it is back, and look.",
         ) from None
     return arrived.tip is not None and repair.contains(ledger, arrived.tip, tip)
+
+
+def _push(
+    shared: Shared, own: Update, updates: Sequence[Update], optional: Collection[str]
+) -> None:
+    try:
+        shared.push((own, *updates))
+    except RemoteRefused as error:
+        if not error.names or not set(error.names) <= set(optional):
+            raise
+        shared.push((own, *(one for one in updates if one.name not in error.names)))
 
 
 def _confirmed(shared: Shared, tip: str) -> str | None:

@@ -72,7 +72,13 @@ class Shared:
         before = refs.read_many(self.repo, (self.copy_ref, *wanted.values()))
         try:
             missing = remote.fetch(
-                self.repo, self.name, wanted, globs=patterns, timeout=self.timeout, whole=adopting
+                self.repo,
+                self.name,
+                wanted,
+                globs=patterns,
+                timeout=self.timeout,
+                whole=adopting,
+                prune=bool(patterns),
             )
         except GitError as error:
             raise self.told(error) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gittasks.domain import dependencies
 from gittasks.domain.requests import Abort
 from gittasks.plumbing import refs
-from gittasks.workflow.dispatch import branch_tip, has_own_commits
+from gittasks.workflow.dispatch import base_name, branch_tip, has_own_commits
 from gittasks.workspaces import records, worktree
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def put_away(project: Project, task: Task) -> list[str]:
     tip = branch_tip(project, task.branch) if task.branch else None
     if task.branch and tip:
         keep = f"refs/gittasks/aborted/{task.id}"
-        changes = [refs.Change(f"refs/heads/{task.branch}", None, tip)]
+        here = refs.read(project.repo, f"refs/heads/{task.branch}")
+        changes = [] if here is None else [refs.Change(f"refs/heads/{task.branch}", None, here)]
         if has_own_commits(project, task):
             changes.append(refs.Change(keep, tip, refs.read(project.repo, keep)))
             notes.append(f"The branch {task.branch} is kept at {keep}.")
@@ -86,7 +87,8 @@ def _is_delivered(project: Project, task: Task) -> bool:
     from gittasks.plumbing import merging  # only where there is a branch
 
     tip = branch_tip(project, task.branch) if task.branch else None
-    base = refs.read(project.repo, project.base)
+    found = project.ledger.reader.get(base_name(project))
+    base = found and found.oid
     if tip is None or base is None or tip == task.base:
         return False
     if task.base is not None and merging.is_ancestor(project.repo, tip, task.base):

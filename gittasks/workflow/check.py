@@ -202,7 +202,13 @@ def _in_tree(project: Project, task: Task) -> Checked:
 
 def _on_merged(project: Project, task: Task) -> Checked:
     reader = project.ledger.reader
-    base = landing.require_base(reader, project.base)
+    base_name = project.base
+    if project.remote is not None:
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        base_name = sharing.base_of(project)
+        sharing.have_branch(project, task)
+    base = landing.require_base(reader, base_name)
     found = reader.get(HEADS + task.branch) if task.branch else None
     if found is None:
         raise Refused(
@@ -243,6 +249,10 @@ def _tree(project: Project, task: Task) -> str:
             f"Run `git tasks start {task.id}` first.",
             task.id,
         )
+    if project.remote is not None:
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        sharing.have_branch(project, task)
     if project.ledger.reader.get(HEADS + task.branch) is None:
         known = task.submitted_tip or task.dispatched
         raise Refused(

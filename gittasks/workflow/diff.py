@@ -50,13 +50,18 @@ def change(
 
 def _ends(project: Project, task: Task) -> tuple[str, str] | None:
     """Returns the two commits between which the task's change lies."""
-    from gittasks.plumbing import merging, refs
+    from gittasks.plumbing import merging
+    from gittasks.workflow.dispatch import base_name, branch_tip
 
     repo = project.repo
-    branch = f"refs/heads/{task.branch}" if task.branch else None
-    tip = refs.read(repo, branch) if branch else None
+    tip = None
+    if task.branch:
+        from gittasks.workflow import sharing
+
+        sharing.have_branch(project, task)
+        tip = branch_tip(project, task.branch)
     if tip is not None:
-        trunk = refs.read(repo, project.base) or task.base
+        trunk = _commit(project, base_name(project)) or task.base
         base = merging.merge_base(repo, trunk, tip) if trunk else None
         if base is not None and base != tip:
             return base, tip
@@ -66,6 +71,11 @@ def _ends(project: Project, task: Task) -> tuple[str, str] | None:
         return None
     parent = repo.text("rev-parse", "--verify", "--quiet", f"{landed}^1^{{commit}}", check=False)
     return (parent, landed) if parent else None
+
+
+def _commit(project: Project, name: str) -> str | None:
+    found = project.ledger.reader.get(name)
+    return found.oid if found else None
 
 
 def is_test_file(path: str) -> bool:

@@ -61,13 +61,26 @@ def require_no_landing(project: Project, task_id: str) -> None:
 
 def branch_tip(project: Project, branch: str) -> str | None:
     """Returns the commit of a branch given by its short name, None where there is none."""
-    found = project.ledger.reader.get(f"refs/heads/{branch}")
+    reader = project.ledger.reader
+    found = reader.get(f"refs/heads/{branch}")
+    if found is None and project.remote is not None:
+        # The work of another clone, as it was fetched last.
+        found = reader.get(f"refs/gittasks/incoming/heads/{branch}")
     return found.oid if found else None
+
+
+def base_name(project: Project) -> str:
+    """Returns the base as a name or a commit: where a clone that shares has seen it go on, there."""
+    if project.remote is None:
+        return project.base
+    from gittasks.workflow import sharing  # only a clone that shares
+
+    return sharing.base_of(project)
 
 
 def base_tip(project: Project) -> str:
     """Returns the commit of the base branch; raises Refused while it has none."""
-    found = project.ledger.reader.get(project.base)
+    found = project.ledger.reader.get(base_name(project))
     if found is None:
         name = project.base.removeprefix("refs/heads/")
         raise Refused(
@@ -82,7 +95,7 @@ def has_own_commits(project: Project, task: Task) -> bool:
     tip = branch_tip(project, task.branch) if task.branch else None
     if tip is None or tip == task.base:
         return False
-    base = project.ledger.reader.get(project.base)
+    base = project.ledger.reader.get(base_name(project))
     if base is None:
         return True
     from gittasks.plumbing import merging

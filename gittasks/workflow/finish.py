@@ -9,15 +9,19 @@ The record of a landing and what has become of its two refs tell all that is nee
 | one ref of the transaction     | new    | open   | completed; undone where refused   |
 | one ref of the transaction     | old    | landed | completed                         |
 | the transaction                | new    | landed | completed: checkout, tree, branch |
+
+In a clone that shares the remote was told before any ref moved here, so it is asked first: what it
+has of the ledger is taken over, and the table tells the rest. While it cannot be reached nothing
+is decided.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import Busy, GittasksError, Refused
+from gittasks.domain.errors import Busy, GittasksError, Refused, SyncRefused
 from gittasks.domain.requests import Landing, Speaker, Submit
 from gittasks.ledger import repair
 from gittasks.plumbing import merging, refs
@@ -31,43 +35,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gittasks.domain.events import Event
-    from gittasks.domain.requests import Facts
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
-    from gittasks.ledger.ledger import Ledger
     from gittasks.plumbing.repository import Repository
-    from gittasks.workspaces.places import Places
+    from gittasks.workflow.site import Site
 
 BY_HAND = "by hand"
 """The mode of a landing that found the tip in the base already."""
 
 _COMPLETED = "The landing of {} was completed."
 _NO_PATIENCE = 0.05
-
-
-class Site(Protocol):
-    """As much of the project as a landing needs to come to its end."""
-
-    repo: Repository
-    state_dir: str
-
-    @property
-    def ledger(self) -> Ledger:
-        """Returns the ledger."""
-        ...
-
-    @property
-    def places(self) -> Places:
-        """Returns where the things of a task stand on this host."""
-        ...
-
-    def clock(self) -> int:
-        """Returns now in whole seconds since 1970."""
-        ...
-
-    def facts(self, speaker: Speaker) -> Facts:
-        """Returns what every decision needs to know beside the request."""
-        ...
 
 
 def recover_landings(site: Site) -> tuple[str, ...]:
@@ -155,6 +132,10 @@ def _recover(site: Site, record: records.LandingRecord) -> list[str]:
     if not record.commit:
         return _undone(site, record)
     ledger.refresh()
+    if record.remote and not _is_landed(site, record):
+        waits = _asked(site, record)
+        if waits is not None:
+            return [waits]
     graph = ledger.graph()
     task_id = graph.with_uid(record.uid)
     task = graph.get(task_id) if task_id else None
@@ -169,6 +150,28 @@ def _recover(site: Site, record: records.LandingRecord) -> list[str]:
     except Refused as error:
         return _taken_back(site, record, base, error)
     return [_COMPLETED.format(record.task), *follow(site, record, again=True)]
+
+
+def _is_landed(site: Site, record: records.LandingRecord) -> bool:
+    graph = site.ledger.graph()
+    task_id = graph.with_uid(record.uid)
+    task = graph.get(task_id) if task_id else None
+    return task is not None and task.is_landed
+
+
+def _asked(site: Site, record: records.LandingRecord) -> str | None:
+    """Takes over what the remote has; returns a sentence where it cannot be asked."""
+    from gittasks.workflow import sharing
+
+    try:
+        sharing.pull(site)
+    except (Busy, SyncRefused) as error:
+        return (
+            f"The landing of {record.task} was cut short, and whether {record.remote} has it is not"
+            f" known: {error.message}"
+        )
+    site.ledger.refresh()
+    return None
 
 
 def _completed(

@@ -2,7 +2,9 @@
 
 The intent is recorded on this host before anything is made, so that whoever writes next finishes
 or undoes what a crash has left. Base and ledger move in one ref transaction, each from the value
-that was seen; the checkouts of the base, the tree and the branch follow afterwards.
+that was seen; the checkouts of the base, the tree and the branch follow afterwards. In a clone
+that shares the remote is asked first: it gets base, ledger and the end of the work branch in one
+push, or refuses all of it.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import Busy, CheckFailed, Refused
+from gittasks.domain.errors import Busy, CheckFailed, Refused, Unconfirmed
 from gittasks.domain.requests import Landing, Speaker, Submit
 from gittasks.plumbing import merging, refs
+from gittasks.plumbing.remote import Update
 from gittasks.workflow import check, finish
 from gittasks.workflow.finish import recover_landings
 from gittasks.workflow.project import LOCK_TIMEOUT, Outcome
@@ -22,7 +25,7 @@ from gittasks.workspaces import landing, records
 from gittasks.workspaces.spare import Spare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
@@ -50,6 +53,7 @@ def land(
     first, and Busy where trying again may be enough.
     """
     project.recover()
+    _fetch(project, task_id)
     speaker = project.speaker("submit", task_id)
     attempt = _Attempt(project, project.task(task_id), speaker, remark)
     if attempt.task.is_landed:
@@ -79,13 +83,36 @@ def land(
             raise
 
 
+def _fetch(project: Project, task_id: str) -> None:
+    """Takes over what others did, and the work on the task; raises Busy without the remote."""
+    if project.remote is None:
+        return
+    if project.options.offline:
+        raise Busy(
+            f"The task {task_id} cannot land offline: the remote {project.remote} has to take it.",
+            "Land it without --offline when the remote can be reached.",
+            task_id,
+        )
+    from gittasks.workflow import sharing  # only a clone that shares
+
+    try:
+        sharing.pull(project)
+    except Busy as error:
+        raise Busy(error.message, "Land it when the remote can be reached again.") from None
+    task = project.task(task_id)
+    if task.state == "MANAGER_REVIEW":
+        sharing.follow_branch(project, task)
+
+
 def require_no_landing(project: Project, task_id: str) -> None:
     """Raises Busy while a living process of this clone lands the task."""
     record = records.landing(project.state_dir, task_id)
     if record is None:
         return
     if not records.is_alive(record.process):
-        recover_landings(project)
+        told = recover_landings(project)
+        if records.landing(project.state_dir, task_id) is not None:
+            raise Busy(" ".join(told), "Try again when the remote can be reached.", task_id)
     elif record.process and record.process[0] != os.getpid():
         raise Busy(
             f"The task {task_id} is landing right now (process {record.process[0]}).",
@@ -113,6 +140,8 @@ class _Attempt:
         self.tip = ""
         self.record: records.LandingRecord | None = None
         self.has_moved = False
+        self.there: str | None = None
+        """The base of the remote, where this clone shares."""
 
     def nothing_to_do(self) -> Outcome:
         """Returns the outcome for a task that has landed already."""
@@ -132,12 +161,13 @@ class _Attempt:
         """Tells what the landing would do, up to the checks, and does nothing."""
         self.require_legal()
         check.require_trusted(self.project, self.task)
-        base = landing.require_base(self.reader, self.base_ref)
+        base = self._present_base()
         if landing.landed_by_hand(self.repo, self.reader, self.tip, base) is None:
             result = merging.merge_tree(self.repo, base, self.tip)
             if result.tree is None:
                 raise landing.conflict(self.task, result.conflicts)
-            landing.require_free(self.repo, self.task, self.base_ref, base, result.tree)
+            here = landing.require_base(self.reader, self.base_ref)
+            landing.require_free(self.repo, self.task, self.base_ref, here, result.tree)
         events = self.events(self.project.ledger.graph(), self.tip, self.mode)
         return Outcome(
             self.task,
@@ -154,7 +184,7 @@ class _Attempt:
         self._record("", "", self.mode)
         try:
             for _ in range(ROUNDS):
-                base = landing.require_base(self.reader, self.base_ref)
+                base = self._present_base()
                 try:
                     return self._round(base)
                 except _BaseMoved:
@@ -174,6 +204,15 @@ class _Attempt:
         found = Landing(self.tip, commit, mode)
         request = Submit(self.task.id, remark=self.remark, landing=found)
         return decide(graph, request, self.project.facts(self.speaker))
+
+    def _present_base(self) -> str:
+        """Returns the commit that the landing is made on."""
+        if self.project.remote is None:
+            return landing.require_base(self.reader, self.base_ref)
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        base, self.there = sharing.present_base(self.project, self.base_ref)
+        return base
 
     def _may_have_moved(self) -> bool:
         """Tells whether the step may have been done although it ended in an error."""
@@ -238,11 +277,13 @@ class _Attempt:
 
     def _record(self, base: str, commit: str, mode: str) -> records.LandingRecord:
         """Keeps the intent, and the commit, safe from a crash and from gc."""
+        # Where ours is behind the remote's, it goes all the way in one step.
+        old = landing.require_base(self.reader, self.base_ref) if base else base
         record = records.LandingRecord(
             task=self.task.id,
             uid=self.task.uid,
             base=self.base_ref,
-            base_old=base,
+            base_old=old,
             tip=self.tip,
             commit=commit,
             mode=mode,
@@ -251,6 +292,7 @@ class _Attempt:
             at=self.project.clock(),
             actor=self.speaker.actor,
             remark=self.remark,
+            remote=self.project.remote or "",
         )
         records.write_landing(self.project.state_dir, record)
         self.record = record
@@ -268,6 +310,8 @@ class _Attempt:
         def events(graph: Graph) -> Sequence[Event]:
             return self.events(graph, landed, record.mode)
 
+        if self.project.remote is not None:
+            return self._share(record, landed, events)
         appended = self.project.ledger.append(events, also=changes)
         notes: list[str] = []
         if appended.events:
@@ -275,6 +319,95 @@ class _Attempt:
             notes = finish.follow(self.project, record)
             records.drop_refusal(self.project.state_dir, self.task.id)
         return self.project.outcome(self.task.id, appended, notes=notes, landed=landed)
+
+    def _share(
+        self,
+        record: records.LandingRecord,
+        landed: str,
+        events: Callable[[Graph], Sequence[Event]],
+    ) -> Outcome:
+        """Lets the remote have base, ledger and the end of the branch at once, then follows."""
+        from gittasks.ledger import publishing
+        from gittasks.workflow import sharing
+
+        project = self.project
+        branch = branches.HEADS + str(self.task.branch)
+        told: list[str] = []
+
+        def decided(graph: Graph) -> Sequence[Event]:
+            self._require_unmoved(record.base_old)
+            return events(graph)
+
+        def updates() -> Sequence[Update]:
+            return self._updates(record, branch)
+
+        def changes() -> Sequence[Change]:
+            return self._followers(record, told)
+
+        try:
+            appended = publishing.append(
+                sharing.shared_of(project),
+                decided,
+                also=changes,
+                updates=updates,
+                optional=(branch,),
+                names=(self.base_ref,),
+                globs=sharing.globs(project),
+                fresh=False,
+                patience=sharing.patience(project),
+                followed=lambda replayed: sharing.follow(project, replayed),
+            )
+        except publishing.NotFollowed as half:
+            appended = half.appended
+            told.append(
+                f"{self.task.id} has landed on {project.remote}, but the base could not follow"
+                f" here: {half.error} Run `git tasks recover` to finish it."
+            )
+        except Unconfirmed:
+            # Whoever writes next asks the remote and finishes it.
+            self.has_moved = True
+            raise
+        if appended.events:
+            self.has_moved = True
+            if not told:
+                told += finish.follow(project, record)
+            records.drop_refusal(project.state_dir, self.task.id)
+        return project.outcome(self.task.id, appended, notes=told, landed=landed)
+
+    def _updates(self, record: records.LandingRecord, branch: str) -> Sequence[Update]:
+        """Returns what moves on the remote with the ledger; raises _BaseMoved where it cannot."""
+        from gittasks.workflow import sharing
+
+        project = self.project
+        if sharing.fetched_tip(project, self.base_ref.removeprefix(branches.HEADS)) != self.there:
+            raise _BaseMoved
+        moved = []
+        if record.commit != self.there:
+            moved.append(Update(self.base_ref, record.commit, self.there))
+        work = sharing.fetched_tip(project, str(self.task.branch))
+        if work is None:
+            return moved
+        if work != self.tip and not merging.is_ancestor(self.repo, work, self.tip):
+            raise Refused(
+                f"The branch {self.task.branch} of {project.remote} is at {work[:12]}, which nobody"
+                f" has reviewed: {self.tip[:12]} was.",
+                f"Look at it: git log {self.tip[:12]}..{work[:12]}.",
+                self.task.id,
+            )
+        return [*moved, Update(branch, None, work)]
+
+    def _followers(self, record: records.LandingRecord, told: list[str]) -> Sequence[Change]:
+        """Returns the refs that move here once the remote has it; ours may have moved meanwhile."""
+        moved = finish.changes_of(self.repo, record, record.commit)
+        now = refs.read(self.repo, record.base)
+        if now in (record.base_old, record.commit):
+            return [one for one in moved if one.name != record.base or now == record.base_old]
+        name = record.base.removeprefix(branches.HEADS)
+        told.append(
+            f"{self.task.id} has landed on {self.project.remote}, and {name} has moved here"
+            f" meanwhile. Merge it yourself: git merge {record.commit}."
+        )
+        return [one for one in moved if one.name != record.base]
 
     def _require_unmoved(self, base: str) -> None:
         assert self.task.branch is not None

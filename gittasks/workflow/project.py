@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gittasks.domain.errors import Corrupt, NoLedger, UsageFault
 from gittasks.domain.ids import parse_id
 from gittasks.plumbing.repository import Repository
+from gittasks.workflow.site import LOCK_TIMEOUT, Publishing
 from gittasks.workspaces import records
 from gittasks.workspaces.places import Places, state_dir, worktree_root
 
@@ -30,11 +31,9 @@ if TYPE_CHECKING:
     from gittasks.ledger.ledger import Ledger
     from gittasks.ledger.writing import Appended
     from gittasks.plumbing import refs
-    from gittasks.plumbing.remote import Update
     from gittasks.plumbing.repository import Config
 
 DEFAULT_BRANCH = "gittasks"
-LOCK_TIMEOUT = 30.0
 _ID_LENGTH = 16
 
 
@@ -47,16 +46,6 @@ class Options(NamedTuple):
     claim: str | None = None
     """The secret of a claim, from --claim."""
     offline: bool = False
-
-
-class Publishing(NamedTuple):
-    """How events become public: refs to fetch before, refs of the remote that move with them."""
-
-    names: tuple[str, ...] = ()
-    globs: tuple[str, ...] = ()
-    updates: Callable[[], Sequence[Update]] = tuple
-    fresh: bool = True
-    """Whether the remote is asked first; otherwise only where what is known refuses it."""
 
 
 class Outcome(NamedTuple):
@@ -144,7 +133,12 @@ class Project:
     @property
     def publishes(self) -> bool:
         """Tells whether what is claimed, created or landed counts only when the remote has it."""
-        return self.remote is not None and not self.options.offline
+        return self.remote is not None and not self.is_offline
+
+    @property
+    def is_offline(self) -> bool:
+        """Tells whether this command does without the remote."""
+        return self.options.offline
 
     @property
     def has_news(self) -> bool:
@@ -441,4 +435,4 @@ def _mail_name(name: str) -> str:
     return kept.strip("-.") or "unknown"
 
 
-__all__ = ["DEFAULT_BRANCH", "Options", "Outcome", "Project", "Publishing"]
+__all__ = ["DEFAULT_BRANCH", "LOCK_TIMEOUT", "Options", "Outcome", "Project", "Publishing"]

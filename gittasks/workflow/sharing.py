@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from gittasks.domain.errors import GittasksError, SyncRefused, UsageFault
+from gittasks.domain.errors import Busy, GittasksError, Refused, SyncRefused, UsageFault
 from gittasks.ledger import layout
 from gittasks.ledger.shared import Shared
 from gittasks.plumbing import merging, refs, remote
 from gittasks.plumbing.errors import GitError
 from gittasks.plumbing.remote import Update
+from gittasks.workflow.site import LOCK_TIMEOUT
 from gittasks.workspaces import branch as branches
 from gittasks.workspaces import records, worktree
 
@@ -25,21 +26,22 @@ if TYPE_CHECKING:
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
     from gittasks.ledger.writing import Appended
-    from gittasks.workflow.project import Project, Publishing
+    from gittasks.workflow.site import Publishing, Site
 
 HEADS = "refs/heads/"
 LEASES = "refs/gittasks/leases/*"
+_SHOWN_COMMITS = 5
 
 
-def shared_of(project: Project, *, timeout: float | None = None) -> Shared:
+def shared_of(site: Site, *, timeout: float | None = None) -> Shared:
     """Returns the ledger with the remote that this clone shares it through."""
-    assert project.remote is not None
-    return Shared(project.ledger, project.remote, timeout=timeout)
+    assert site.remote is not None
+    return Shared(site.ledger, site.remote, timeout=timeout)
 
 
-def choose(project: Project, wanted: str | None = None) -> str | None:
+def choose(site: Site, wanted: str | None = None) -> str | None:
     """Returns the remote to share through: the one named, the one set, origin, or the only one."""
-    names = remote.names(project.repo)
+    names = remote.names(site.repo)
     if wanted is not None:
         if wanted not in names:
             raise UsageFault(
@@ -49,50 +51,80 @@ def choose(project: Project, wanted: str | None = None) -> str | None:
                 else f"Add it: git remote add {wanted} URL.",
             )
         return wanted
-    if project.remote is not None:
-        return project.remote
+    if site.remote is not None:
+        return site.remote
     if "origin" in names:
         return "origin"
     return names[0] if len(names) == 1 else None
 
 
-def begin(project: Project, name: str) -> None:
+def begin(site: Site, name: str) -> None:
     """Makes this clone share its ledger through a remote."""
-    if project.remote != name:
-        project.repo.git("config", "--local", "gittasks.remote", name)
-        project.repo.forget_config()
+    if site.remote != name:
+        site.repo.git("config", "--local", "gittasks.remote", name)
+        site.repo.forget_config()
 
 
-def globs(project: Project) -> tuple[str, ...]:
+def globs(site: Site) -> tuple[str, ...]:
     """Returns the patterns of the refs that a sync fetches beside the ledger."""
-    return (f"{HEADS}{project.branch_prefix}*", LEASES)
+    return (f"{HEADS}{site.branch_prefix}*", LEASES)
 
 
-def patience(project: Project) -> float:
+def patience(site: Site) -> float:
     """Returns how many seconds to wait for another sync of this clone."""
-    from gittasks.workflow.project import LOCK_TIMEOUT
-
-    return project.config.get_seconds("gittasks.lockTimeout", LOCK_TIMEOUT)
+    return site.config.get_seconds("gittasks.lockTimeout", LOCK_TIMEOUT)
 
 
-def pull(project: Project, *, timeout: float | None = None) -> None:
+def pull(site: Site, *, timeout: float | None = None) -> None:
     """Takes over what others did, with the branches of tasks; raises Busy, or SyncRefused."""
     from gittasks.ledger import sync
 
     done = sync.sync(
-        shared_of(project, timeout=timeout),
-        to_push(project),
-        names=(project.base,),
-        globs=globs(project),
+        shared_of(site, timeout=timeout),
+        to_push(site),
+        names=(site.base,),
+        globs=globs(site),
         push=False,
-        patience=patience(project),
-        followed=lambda replayed: follow(project, replayed),
+        patience=patience(site),
+        followed=lambda replayed: follow(site, replayed),
     )
-    project.told += done.notes
+    site.told += done.notes
+
+
+def present_base(site: Site, ref: str) -> tuple[str, str | None]:
+    """Returns the commit that a landing is made on, and what the remote's base is.
+
+    That is the remote's base, as it was fetched last, where ours has nothing that it lacks; what
+    nobody submitted is not published. Raises SyncRefused where ours has more.
+    """
+    here = refs.read(site.repo, ref)
+    there = refs.read(site.repo, f"{layout.INCOMING}{ref.removeprefix('refs/')}")
+    name = ref.removeprefix(HEADS)
+    if here is None:
+        raise Refused(f"The base branch {name} does not exist.", f"Make it: git branch {name}.")
+    if here == there:
+        return here, there
+    if there is None:
+        raise SyncRefused(
+            f"The remote {site.remote} has no branch {name}, so nothing can land there.",
+            f"Publish it: git push {site.remote} {name}.",
+        )
+    if merging.is_ancestor(site.repo, here, there):
+        return there, there
+    listed = site.repo.text(
+        "log", "--format=%h %s", f"--max-count={_SHOWN_COMMITS + 1}", here, f"^{there}", "--"
+    )
+    lines = listed.split("\n")
+    shown = "; ".join(lines[:_SHOWN_COMMITS]) + (" …" if len(lines) > _SHOWN_COMMITS else "")
+    raise SyncRefused(
+        f"Your {name} has commits that {site.remote} has not, and a landing would publish"
+        f" them: {shown}.",
+        f"Publish them yourself (git push {site.remote} {name}), or move them to another branch.",
+    )
 
 
 def publish(
-    project: Project,
+    site: Site,
     decide: Callable[[Graph], Sequence[Event]],
     also: Callable[[], Sequence[refs.Change]],
     how: Publishing,
@@ -102,83 +134,104 @@ def publish(
 
     try:
         return publishing.append(
-            shared_of(project),
+            shared_of(site),
             decide,
             also=also,
             updates=how.updates,
+            optional=how.optional,
             names=how.names,
             globs=how.globs,
             fresh=how.fresh,
-            patience=patience(project),
-            followed=lambda replayed: follow(project, replayed),
+            patience=patience(site),
+            followed=lambda replayed: follow(site, replayed),
         )
     except publishing.NotFollowed as half:
-        project.told += (f"The remote has it, but not all could follow here: {half.error}",)
+        site.told += (f"The remote has it, but not all could follow here: {half.error}",)
         return half.appended
 
 
 # ------------------------------------------------------------------------------- work branches
 
 
-def fetched_tip(project: Project, name: str) -> str | None:
+def fetched_tip(site: Site, name: str) -> str | None:
     """Returns where the remote's branch stood when it was last fetched; short name."""
-    if project.remote is None:
+    if site.remote is None:
         return None
-    return refs.read(project.repo, f"{layout.INCOMING}heads/{name}")
+    return refs.read(site.repo, f"{layout.INCOMING}heads/{name}")
 
 
-def base_of(project: Project) -> str:
+def base_of(site: Site) -> str:
     """Returns the base that new work starts from: the remote's where it has merely gone on."""
-    fetched = fetched_tip(project, project.settings.base)
-    here = refs.read(project.repo, project.base)
+    fetched = fetched_tip(site, site.settings.base)
+    here = refs.read(site.repo, site.base)
     if fetched is None or fetched == here:
-        return project.base
-    if here is None or merging.is_ancestor(project.repo, here, fetched):
+        return site.base
+    if here is None or merging.is_ancestor(site.repo, here, fetched):
         return fetched
-    return project.base
+    return site.base
 
 
-def names_taken(project: Project, task: Task) -> tuple[str, ...]:
+def names_taken(site: Site, task: Task) -> tuple[str, ...]:
     """Returns which of the names that a task's branch could have are those of other tasks."""
-    name = f"{project.branch_prefix}{task.id}"
-    found = project.ledger.snapshot.with_branches((name, f"{name}-{task.uid[:4]}"))
+    name = f"{site.branch_prefix}{task.id}"
+    found = site.ledger.snapshot.with_branches((name, f"{name}-{task.uid[:4]}"))
     return tuple(name for name, owner in found.items() if owner != task.id)
 
 
-def bring_branch(project: Project, task: Task) -> None:
+def bring_branch(site: Site, task: Task) -> None:
     """Fetches the branch of a task, and moves ours along where the others have only gone on."""
-    if project.remote is None or task.branch is None:
+    if site.remote is None or task.branch is None:
         return
-    if not project.options.offline:
-        shared_of(project).fetch(globs=(f"{HEADS}{task.branch}*",))
-    follow_branch(project, task)
+    if not site.is_offline:
+        shared_of(site).fetch(globs=(f"{HEADS}{task.branch}*",))
+    follow_branch(site, task)
 
 
-def follow_branch(project: Project, task: Task) -> None:
+def have_branch(site: Site, task: Task) -> None:
+    """Fetches the branch of a task where what was submitted is not here yet; best effort."""
+    if site.remote is None or task.branch is None:
+        return
+    here = refs.read(site.repo, HEADS + task.branch)
+    wanted = task.submitted_tip or task.dispatched
+    if here is not None and (wanted in (None, here) or _has(site, here, wanted)):
+        return
+    try:
+        bring_branch(site, task)
+    except (Busy, SyncRefused) as error:
+        site.told += (error.message,)
+
+
+def _has(site: Site, tip: str, commit: str | None) -> bool:
+    if commit is None or site.ledger.reader.get(commit) is None:
+        return False
+    return merging.is_ancestor(site.repo, commit, tip)
+
+
+def follow_branch(site: Site, task: Task) -> None:
     """Moves our branch of a task to where it was fetched, where that is merely further on."""
     if task.branch is None:
         return
-    fetched = fetched_tip(project, task.branch)
-    here = refs.read(project.repo, HEADS + task.branch)
+    fetched = fetched_tip(site, task.branch)
+    here = refs.read(site.repo, HEADS + task.branch)
     if fetched is None or fetched == here:
         return
-    if here is None or merging.is_ancestor(project.repo, here, fetched):
+    if here is None or merging.is_ancestor(site.repo, here, fetched):
         change = refs.Change(HEADS + task.branch, fetched, here)
-        refs.transaction(project.repo, [change], "gittasks: fetched")
+        refs.transaction(site.repo, [change], "gittasks: fetched")
 
 
-def to_push(project: Project) -> Callable[[str | None, str], Sequence[Update]]:
+def to_push(site: Site) -> Callable[[str | None, str], Sequence[Update]]:
     """Returns the function that says which work branches go to the remote with the ledger."""
 
     def updates(_remote_tip: str | None, _tip: str) -> Sequence[Update]:
-        return tuple(_work_branches(project))
+        return tuple(_work_branches(site))
 
     return updates
 
 
-def _work_branches(project: Project) -> list[Update]:
-    repo = project.repo
-    prefix = HEADS + project.branch_prefix
+def _work_branches(site: Site) -> list[Update]:
+    repo = site.repo
+    prefix = HEADS + site.branch_prefix
     incoming = layout.INCOMING + prefix.removeprefix("refs/")
     found = repo.ref_ids([prefix.rstrip("/"), incoming.rstrip("/")])
     here = {n.removeprefix(HEADS): oid for n, oid in found.items() if n.startswith(prefix)}
@@ -191,57 +244,57 @@ def _work_branches(project: Project) -> list[Update]:
     closed_or_new = {*differing, *there}
     if not closed_or_new:
         return []
-    tasks = _by_branch(project, closed_or_new)
+    tasks = _by_branch(site, closed_or_new)
     updates = []
     for name in sorted(closed_or_new & tasks.keys()):
         task = tasks[name]
         if not task.is_open:
             if name in there:
-                _keep_aborted(project, task, there[name])
+                _keep_aborted(site, task, there[name])
                 updates.append(Update(HEADS + name, None, there[name]))
-        elif name in here and _is_ours(project, task, here[name], there.get(name)):
+        elif name in here and _is_ours(site, task, here[name], there.get(name)):
             updates.append(Update(HEADS + name, here[name], there.get(name)))
     return updates
 
 
-def _by_branch(project: Project, names: set[str]) -> dict[str, Task]:
+def _by_branch(site: Site, names: set[str]) -> dict[str, Task]:
     """Returns the tasks that have recorded one of these branches, by branch."""
-    rows = project.ledger.snapshot.with_branches(names)
-    tasks = project.ledger.snapshot.tasks(rows.values())
+    rows = site.ledger.snapshot.with_branches(names)
+    tasks = site.ledger.snapshot.tasks(rows.values())
     by_id = {task.id: task for task in tasks}
     return {name: by_id[task] for name, task in rows.items() if task in by_id}
 
 
-def _is_ours(project: Project, task: Task, here: str, there: str | None) -> bool:
+def _is_ours(site: Site, task: Task, here: str, there: str | None) -> bool:
     """Tells whether our branch of a task has what the remote's lacks, and may be published."""
     if here in (there, task.base):
         return False
     if task.claim is not None and task.state == "WORK":
-        record = records.with_claim(project.state_dir, task.claim)
+        record = records.with_claim(site.state_dir, task.claim)
         if record is None:
             return False
-    return there is None or merging.is_ancestor(project.repo, there, here)
+    return there is None or merging.is_ancestor(site.repo, there, here)
 
 
-def _keep_aborted(project: Project, task: Task, tip: str) -> None:
+def _keep_aborted(site: Site, task: Task, tip: str) -> None:
     """Keeps the branch of a task that was thrown away before it goes from the remote."""
     if task.outcome != "aborted":
         return
     name = f"refs/gittasks/aborted/{task.id}"
-    if refs.read(project.repo, name) is None:
-        refs.compare_and_swap(project.repo, name, tip, None, "gittasks: aborted")
+    if refs.read(site.repo, name) is None:
+        refs.compare_and_swap(site.repo, name, tip, None, "gittasks: aborted")
 
 
 # ------------------------------------------------------------------------ what a replay leaves
 
 
-def follow(project: Project, replayed: Replayed) -> None:
+def follow(site: Site, replayed: Replayed) -> None:
     """Carries out here what a replay has decided about our claims and our numbers, and tells it."""
     told = []
     for renaming in replayed.renamed:
-        told += _renamed(project, renaming)
+        told += _renamed(site, renaming)
     for lost in replayed.lost:
-        told.append(_set_aside(project, lost))
+        told.append(_set_aside(site, lost))
     told += replayed.notes
     claims = {one.claim for one in replayed.lost}
     for event, reason in replayed.rejected:
@@ -250,51 +303,51 @@ def follow(project: Project, replayed: Replayed) -> None:
         if event.kind != "unblock":
             what = f"{event.kind} of {event.task}" if event.task else event.kind
             told.append(f"Your {what} was not applied: {reason}.")
-    project.told += tuple(told)
+    site.told += tuple(told)
 
 
-def _renamed(project: Project, renaming: Renaming) -> list[str]:
+def _renamed(site: Site, renaming: Renaming) -> list[str]:
     told = []
     if renaming.branch is not None:
         old, new = renaming.branch
-        with worktree.locked(project.places, patience(project)):
-            if branches.rename_branch(project.repo, old, new):
+        with worktree.locked(site.places, patience(site)):
+            if branches.rename_branch(site.repo, old, new):
                 told.append(f"The branch {old} of {renaming.new} is {new} now.")
     if renaming.old == renaming.new:
         return told
-    places = project.places
+    places = site.places
     folder = os.path.basename(places.folder(renaming.old))
     if os.path.lexists(places.folder(renaming.old)):
         places.keep_name(renaming.new, folder)
-        newcomer = project.ledger.graph().get(renaming.old)
+        newcomer = site.ledger.graph().get(renaming.old)
         if newcomer is not None:
             places.keep_name(renaming.old, f"{renaming.old}-{newcomer.uid[:4]}")
-    records.renumber(project.state_dir, renaming.uid, renaming.new)
-    records.note_number(project.state_dir, renaming.old, renaming.new, renaming.uid)
+    records.renumber(site.state_dir, renaming.uid, renaming.new)
+    records.note_number(site.state_dir, renaming.old, renaming.new, renaming.uid)
     told.append(
         f"The task {renaming.old} of this clone is {renaming.new} now: others had taken the number."
     )
     return told
 
 
-def _set_aside(project: Project, lost: Lost) -> str:
+def _set_aside(site: Site, lost: Lost) -> str:
     """Gives the work of a lost claim a name of its own; tree and commits stay."""
     name = f"{lost.branch}-lost-{lost.claim[:8]}"
     stays = ""
     try:
-        with worktree.locked(project.places, patience(project)):
-            if branches.rename_branch(project.repo, lost.branch, name):
+        with worktree.locked(site.places, patience(site)):
+            if branches.rename_branch(site.repo, lost.branch, name):
                 stays = f" What was done stays on the branch {name}."
     except (GittasksError, GitError) as error:
         stays = f" Its branch could not be renamed: {error}"
     return f"The claim of {lost.actor} on {lost.task} was lost: {lost.reason}.{stays}"
 
 
-def require_remote(project: Project, wanted: str | None = None) -> str:
+def require_remote(site: Site, wanted: str | None = None) -> str:
     """Returns the remote to sync with; raises SyncRefused where it is not clear which."""
-    name = choose(project, wanted)
+    name = choose(site, wanted)
     if name is None:
-        names = remote.names(project.repo)
+        names = remote.names(site.repo)
         raise SyncRefused(
             "This clone has several remotes, and none is origin."
             if names

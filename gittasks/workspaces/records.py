@@ -63,6 +63,8 @@ class LandingRecord(NamedTuple):
     at: int = 0
     actor: str = ""
     remark: str | None = None
+    remote: str = ""
+    """The remote that is told first, where the clone shares."""
 
 
 def new_secret() -> tuple[str, str]:
