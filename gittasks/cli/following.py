@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gittasks.domain.errors import Interrupted
 from gittasks.domain.times import timestamp
-from gittasks.workflow.watch import Follower
+from gittasks.workflow.watch import Follower, from_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,8 @@ def follower(session: Session) -> Follower:
 
     # Unlike other commands this one lives for hours.
     gc.enable()
-    return Follower(session.project, tell=session.out.warn, wait=_waiting())
+    project, tell = session.project, session.out.warn
+    return Follower(project, tell=tell, wait=_waiting(), refresh=from_remote(project, tell))
 
 
 def repeated(session: Session, look: Callable[[], Answer], show: Callable[[Answer], None]) -> int:

@@ -36,6 +36,8 @@ ASKED_AFRESH = 1.0
 """How many seconds an answer may stand that depends on more than the branch, as on the clock."""
 FETCH_INTERVAL = 5.0
 """How many seconds pass between two fetches, unless `gittasks.watchInterval` says otherwise."""
+FETCH_SECONDS = 5.0
+"""How long one fetch may take; meanwhile nothing is told of what happens here."""
 
 _CHUNK = 500
 
@@ -220,6 +222,25 @@ class Follower:
             return None
         subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
         return Entry(commit.oid, event, subject)
+
+
+def from_remote(project: Project, tell: Callable[[str], None]) -> Callable[[], None] | None:
+    """Returns what takes over what others did, None in a clone that does not share, or offline."""
+    if project.remote is None or project.options.offline:
+        return None
+
+    def refresh() -> None:
+        from gittasks.workflow import sharing
+
+        before = project.told
+        try:
+            sharing.pull(project, timeout=FETCH_SECONDS)
+            for note in project.told[len(before) :]:
+                tell(note)
+        finally:
+            project.told = before
+
+    return refresh
 
 
 def _commits(project: Project, oids: Sequence[str]) -> list[Commit]:

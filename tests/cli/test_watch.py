@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.cli import tasks, tasks_inprocess, tasks_process
 from tests.support.git import git, make_repository
+from tests.support.remotes import away, two_clones
 
 KEYS = ["oid", "ordinal", "at", "event", "signal", "projection", "task", "data"]
 HOSTILE = "Look \x1b[31mred\u202e at /home/mia/plan and api_key=abcdef123456"
@@ -226,6 +227,35 @@ def test_head_may_close_the_pipe(project: Path) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+def test_what_another_clone_publishes_is_told(home: Path) -> None:
+    remote, ada, bob = two_clones(home)
+    tasks_inprocess(ada, "init", "--base", "master", "--remote", "origin")
+    tasks_inprocess(bob, "init", "--remote", "origin")
+    git(bob, "config", "gittasks.watchInterval", "1")
+    follower = Watching(bob, "watch", "--jsonl", "--from", git(bob, "rev-parse", "gittasks"))
+    try:
+        new(bob, "Ours")
+        tasks_inprocess(ada, "new", "Theirs")
+        told = [json.loads(line)["data"]["title"] for line in follower.lines(2)]
+        assert told == ["Ours", "Theirs"]
+        with away(remote):
+            time.sleep(3)
+            tasks_inprocess(bob, "new", "Alone", "--offline")
+            assert json.loads(follower.line())["data"]["title"] == "Alone"
+        tasks_inprocess(ada, "new", "Once more")
+        assert json.loads(follower.line())["data"]["title"] == "Once more"
+        renumbered = json.loads(follower.line())
+        assert (renumbered["event"], renumbered["task"]) == ("renumber", "000004")
+        tasks_inprocess(bob, "sync")
+        new(bob, "The last one")
+        assert json.loads(follower.line())["data"]["title"] == "The last one"
+    finally:
+        status, _, err = follower.ended(signal.SIGINT)
+    assert status == 130
+    assert err.count("warning: the remote is not followed at present: ") == 1
+    assert err.count("is no longer part of the ledger, as after a sync;") == 1
 
 
 @pytest.mark.parametrize("cursor", ["master", "nothing", "000001"])
