@@ -44,13 +44,21 @@ def update(project: Project, ref: str, old: str, new: str) -> None:
         )
 
 
+def push(project: Project, ref: str, old: str, new: str) -> None:
+    """Refuses what a server with our hooks would refuse, before it travels."""
+    # What the tool itself has written needs no second look.
+    if refs.read(project.repo, layout.BACKUP) != new:
+        update(project, ref, old, new)
+
+
 def _require_sizes(project: Project, known: str | None, new: str) -> None:
     """Refuses what is too large before any of it is read."""
     revisions = (new,) if known is None else (new, f"^{known}")
     ids = project.repo.git("rev-list", "--objects", "--no-object-names", *revisions, "--").stdout
     asked = "--batch-check=%(objecttype) %(objectsize) %(objectname)"
     for line in os.fsdecode(project.repo.git("cat-file", asked, stdin=ids).stdout).splitlines():
-        kind, size, oid = line.split(" ", 2)
+        kind, _, rest = line.partition(" ")
+        size, _, oid = rest.partition(" ")
         limit = layout.DOCUMENT_LIMIT if kind == "blob" else layout.MESSAGE_LIMIT
         if size.isdigit() and int(size) > limit and kind != "tree":
             what = "document" if kind == "blob" else "message"

@@ -65,7 +65,8 @@ def forged(ledger: Ledger, *events: Event) -> str:
     for event in events:
         assert event.task is not None
         graph = ledger.graph()
-        done = effect.of_task_event(event, graph.get(event.task), graph.body(event.task))
+        task = graph.get(event.task)
+        done = effect.of_task_event(event, task, graph.body(event.task) if task else b"")
         assert done.document is not None
         document = objects.object_id(ledger.repo, "blob", done.files[done.document] or b"")
         by_hand(ledger, encode(event, document), done.files)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gittasks.domain.events import Claimed, Event, Submitted
+from gittasks.domain.events import Claimed, Created, Event, Submitted
 from gittasks.ledger.ledger import Ledger
 from gittasks.plumbing import objects, refs
 from tests.support.builders import ACTOR, BRANCH, NOW, a_task, hexadecimal, write_ledger
@@ -86,11 +86,9 @@ def an_event(change: object, role: str, source: str, target: str, **more: str) -
         role=role,  # type: ignore[arg-type]
         host="test",
         change=change,  # type: ignore[arg-type]
-        task="000001",
-        uid=hexadecimal("uid 1"),
         source=source,  # type: ignore[arg-type]
         target=target,  # type: ignore[arg-type]
-        **{"actor": "mallory", **more},  # type: ignore[arg-type]
+        **{"actor": "mallory", "task": "000001", "uid": hexadecimal("uid 1"), **more},  # type: ignore[arg-type]
     )
 
 
@@ -273,6 +271,20 @@ def test_a_ledger_of_another_hash_is_verified_too(home: Path, pair: Pair) -> Non
     assert git_says(clone, "push", "-q", str(server), ":gittasks").status == 1
 
 
+@pytest.mark.parametrize("forge", [a_foreign_file, a_document_that_no_event_wrote])
+def test_what_came_before_the_hooks_does_not_stop_what_comes_after(
+    pair: Pair, forge: Callable[[Ledger], str]
+) -> None:
+    (pair.server / "hooks" / "update").unlink()
+    forge(pair.ledger)
+    assert pair.push() == (0, "")
+    install(pair.server, "--server")
+    change = Created("Next")
+    event = an_event(change, "manager", "NEW", "NEW", task="000007", uid=hexadecimal("7"))
+    forged(pair.ledger, event._replace(source=None, body=b""))
+    assert pair.push() == (0, "")
+
+
 def test_the_server_has_no_state_of_a_clone(pair: Pair) -> None:
     assert not (pair.server / "gittasks" / "clone-id").exists()
 
@@ -442,6 +454,15 @@ def test_a_push_by_hand_brings_only_what_verifies(pushing: Path, path: str) -> N
     assert said.status == 1
     assert said.err.startswith(f"error: The commit {bad[:12]} (000001) is no valid event: ")
     assert git_says(pushing, "push", "-q", "origin", "gittasks").status == 0
+
+
+def test_what_the_tool_has_written_is_not_verified_again(pushing: Path, path: str) -> None:
+    """The backup says that it was the tool, so the tip here is taken at its word."""
+    ledger = open_ledger(pushing)
+    bad = the_task_handed_in(ledger)
+    ledger.close()
+    git(pushing, "update-ref", "refs/gittasks/backup", bad)
+    assert git_says(pushing, "push", "-q", "origin", "gittasks", PATH=path) == (0, "")
 
 
 def test_other_branches_are_pushed_as_ever(pushing: Path, path: str) -> None:

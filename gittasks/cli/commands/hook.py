@@ -33,9 +33,11 @@ def _answer(session: frame.Session, name: str, words: Sequence[str]) -> None:
     from gittasks.workflow import receive
 
     match name, *words:
-        case (("update" | "pre-push"), ref, old, new):
+        case ["update", ref, old, new]:
             receive.update(session.project, ref, old, new)
-        case "commit-msg", path, *_:
+        case ["pre-push", ref, old, new]:
+            receive.push(session.project, ref, old, new)
+        case ["commit-msg", path, *_]:
             receive.complete_message(session.project, path)
         case _:
             raise UsageFault(
