@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from gittasks.cli import frame
 
-command = frame.Group("setup", help="Put hooks where git finds them, and take them out again.")
+_HELP = """Put hooks where git finds them, and take them out again.
+
+A shell script that is there already gets a few lines after its first one. Hooks of husky,
+pre-commit or lefthook, tracked ones and shared ones are left alone: their lines are printed.
+"""
+
+command = frame.Group("setup", help=_HELP)
 
 _WORDS = {
     "make": ("made", "would make"),
@@ -22,11 +28,7 @@ _WORDS = {
 @frame.option("--print", "printed", is_flag=True, help="print the lines; write nothing")
 @frame.option("--remove", is_flag=True, help="take out what was put in; all else stays as it is")
 def hooks(session: frame.Session, server: bool, printed: bool, remove: bool) -> None:
-    """Install the git hooks that guard the ledger; nothing of yours is changed by it.
-
-    A shell script that is there already gets a few lines after its first one. Hooks of husky,
-    pre-commit or lefthook, tracked ones and shared ones are left alone: their lines are printed.
-    """
+    """Install the hooks of the ledger beside other hooks."""
     from gittasks.workflow import hooks as workflow
 
     verb = workflow.remove if remove else workflow.install
