@@ -111,4 +111,7 @@ def _run_and_close(words: Sequence[str], session: frame.Session) -> int | None:
     try:
         return run(words, session)
     finally:
+        if session.has_project:
+            for warning in dict.fromkeys(session.project.warnings):
+                session.out.say(warning)
         session.close()

@@ -8,6 +8,7 @@ noticed, however often it is asked.
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import Busy, Corrupt, SyncRefused
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from gittasks.ledger.ledger import Ledger
 
+_SHORTEST = 0.05
+
 __all__ = ["Arrived", "Shared", "SyncLock"]
 
 
@@ -43,11 +46,11 @@ class Shared:
     """One ledger and the remote that all clones agree through."""
 
     def __init__(self, ledger: Ledger, name: str, *, timeout: float | None = None) -> None:
-        """Takes the name of the remote; `timeout` bounds each call, in seconds."""
+        """Takes the name of the remote; `timeout` bounds all calls together, in seconds."""
         self.ledger = ledger
         self.repo = ledger.repo
         self.name = name
-        self.timeout = timeout
+        self._deadline = None if timeout is None else time.monotonic() + timeout
         self.copy_ref = layout.COPIES + name
 
     @property
@@ -76,7 +79,7 @@ class Shared:
                 self.name,
                 wanted,
                 globs=patterns,
-                timeout=self.timeout,
+                timeout=self._left(),
                 whole=adopting,
                 prune=bool(patterns),
             )
@@ -98,19 +101,25 @@ class Shared:
         """Returns the tip of the remote's ledger with all that it needs, and takes nothing over."""
         own = {self.ledger.branch: self.incoming(self.ledger.branch)}
         try:
-            missing = remote.fetch(self.repo, self.name, own, timeout=self.timeout)
+            missing = remote.fetch(self.repo, self.name, own, timeout=self._left())
         except GitError as error:
             raise self.told(error) from None
         return None if missing else refs.read(self.repo, self.incoming(self.ledger.branch))
 
     def push(self, updates: Sequence[remote.Update]) -> None:
         """Moves refs of the remote, all or none; raises RemoteRaced where another was faster."""
-        remote.push(self.repo, self.name, updates, timeout=self.timeout)
+        remote.push(self.repo, self.name, updates, timeout=self._left())
 
     def contains(self, commit: str) -> bool:
         """Tells whether the remote's ledger had a commit when it was last fetched."""
         copy = self.copy
         return copy is not None and (copy == commit or merging.is_ancestor(self.repo, commit, copy))
+
+    def _left(self) -> float | None:
+        """Returns for how many seconds the remote may still be asked."""
+        if self._deadline is None:
+            return None
+        return max(self._deadline - time.monotonic(), _SHORTEST)
 
     def told(self, error: GitError) -> Exception:
         """Returns what a failure of the remote means for whoever wanted something of it."""

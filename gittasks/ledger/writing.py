@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Appended", "append", "create", "prepared", "require_not_checked_out", "settled"]
 
 _ROUNDS = 10
+_REPAIRS = ("edit", "note")
+"""What may be said about a task that something invalid has arrived of."""
 _GC_EVERY = 256
 
 
@@ -107,10 +109,26 @@ def prepared(ledger: View, above: objects.Commit, decide: Decide) -> Builder | N
     events = _decided(decide, graph)
     if not events:
         return None
+    _require_verified(graph, events)
     commits = Builder.on(ledger, above, graph, snapshot.text(layout.PROJECT_FILE))
     for event in events:
         commits.append(event)
     return commits
+
+
+def _require_verified(graph: LedgerGraph, events: Sequence[Event]) -> None:
+    """Refuses to go on with a task of which something has arrived that does not verify."""
+    for event in events:
+        if event.task is None or event.kind in _REPAIRS:
+            continue
+        reason = graph.quarantined(event.task)
+        if reason is not None:
+            raise Corrupt(
+                f"The task {event.task} keeps its last good state, because {reason}",
+                f"Look at it with `git tasks fsck`; the manager repairs it with"
+                f" `git tasks edit {event.task}`.",
+                event.task,
+            )
 
 
 def settled(ledger: View, commits: Builder, before: str) -> Appended:

@@ -54,6 +54,10 @@ def claim(
     if attempt.task_id is not None:
         held = _already(project, project.task(attempt.task_id), attempt.speaker)
         if held is not None:
+            from gittasks.workflow import leases  # whoever claims it again is still at work
+
+            if leases.renew_own(project, project.task(attempt.task_id), held):
+                project.ledger.has_written = True
             return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
     try:
         appended = project.apply(
@@ -250,6 +254,12 @@ def _prepared(
     extra: dict[str, Any] = {"claim_secret": record.secret, "tree": None, "assignment": None}
     notes: list[str] = []
     notes += _own_work(project, task, record)
+    if project.remote is not None:
+        from gittasks.workflow import sync  # only a clone that shares
+
+        extra["provisional"] = sync.is_provisional(project, task)
+        if extra["provisional"]:
+            notes.append(f"{task.id} is claimed in this clone only, until `git tasks sync`.")
     if not with_tree and not record.body_oid:
         _remember_assignment(project, task, record)
     if with_tree:

@@ -84,6 +84,8 @@ class Project:
         self._settings: Settings | None = None
         self.told: tuple[str, ...] = ()
         """What was finished or undone of a landing that a crash had cut short, in sentences."""
+        self.warnings: list[str] = []
+        """What whoever named a task should know, in sentences."""
 
     @classmethod
     def open(
@@ -232,10 +234,17 @@ class Project:
     def resolve(self, spelling: str | None) -> str:
         """Returns the six-digit id meant; `.` and nothing mean the task of this place."""
         if spelling is not None and spelling.strip() != ".":
-            return parse_id(spelling)
+            task_id = parse_id(spelling)
+            now = self._number_now(task_id)
+            if now is not None:
+                self.warnings.append(
+                    f"The task that was {task_id} in this clone is {now} since a sync;"
+                    f" {task_id} is another one."
+                )
+            return task_id
         from_env = self.environ.get("GITTASKS_TASK")
         if from_env:
-            return parse_id(from_env)
+            return self._own_number(parse_id(from_env))
         task = self.tree_task
         if task is None:
             raise UsageFault(
@@ -247,7 +256,19 @@ class Project:
     def here(self) -> str | None:
         """Returns the id of the task of this place, None where there is none."""
         from_env = self.environ.get("GITTASKS_TASK")
-        return parse_id(from_env) if from_env else self.tree_task
+        return self._own_number(parse_id(from_env)) if from_env else self.tree_task
+
+    def _number_now(self, task_id: str) -> str | None:
+        """Returns the number of the task that had this one in this clone before a sync."""
+        return records.number_now(self.state_dir, task_id)
+
+    def _own_number(self, task_id: str) -> str:
+        """Returns the present number of the task that an agent was given."""
+        secret = self.environ.get("GITTASKS_CLAIM")
+        if secret is None or self._number_now(task_id) is None:
+            return task_id
+        record = records.with_claim(self.state_dir, records.claim_of(secret))
+        return task_id if record is None else record.task
 
     def task(self, task_id: str, *, reading: bool = False) -> Task:
         """Returns a task at the tip; raises UnknownTask, Corrupt, or NoLedger before `init`.

@@ -65,6 +65,11 @@ def begin(site: Site, name: str) -> None:
         site.repo.forget_config()
 
 
+def has_shared(site: Site) -> bool:
+    """Tells whether this clone has ever spoken with a remote; costs no process."""
+    return os.path.exists(os.path.join(site.state_dir, "sync.flk"))
+
+
 def globs(site: Site) -> tuple[str, ...]:
     """Returns the patterns of the refs that a sync fetches beside the ledger."""
     return (f"{HEADS}{site.branch_prefix}*", LEASES)
@@ -224,9 +229,17 @@ def to_push(site: Site) -> Callable[[str | None, str], Sequence[Update]]:
     """Returns the function that says which work branches go to the remote with the ledger."""
 
     def updates(_remote_tip: str | None, _tip: str) -> Sequence[Update]:
-        return tuple(_work_branches(site))
+        return (*_work_branches(site), *_leases(site))
 
     return updates
+
+
+def _leases(site: Site) -> list[Update]:
+    from gittasks.ledger import leases
+
+    graph = site.ledger.graph()
+    moves = leases.outgoing(site.repo, site.ledger.reader, graph.get)
+    return [Update(one.name, one.new, one.old) for one in moves]
 
 
 def _work_branches(site: Site) -> list[Update]:

@@ -29,6 +29,8 @@ class Shown(NamedTuple):
     needed_by: tuple[Task, ...]
     children: tuple[Task, ...]
     blocking: int
+    provisional: bool = False
+    """Whether its claim is known in this clone only."""
 
 
 def show(project: Project, task_id: str) -> Shown:
@@ -58,7 +60,14 @@ def show(project: Project, task_id: str) -> Shown:
         needed_by=needed_by,
         children=children,
         blocking=snapshot.blocking(task_id),
+        provisional=task.claim is not None and _is_provisional(project, task),
     )
+
+
+def _is_provisional(project: Project, task: Task) -> bool:
+    from gittasks.workflow.sync import is_provisional  # only where there is a claim
+
+    return is_provisional(project, task)
 
 
 def document(project: Project, task_id: str) -> bytes:

@@ -30,6 +30,10 @@ class Overview(NamedTuple):
     working_left_out: int
     waiting_on: str
     problems: int
+    remote: str | None = None
+    """The remote that this clone shares its ledger through."""
+    unpublished: int = 0
+    """How many events the remote did not have when it was last asked."""
 
 
 def overview(project: Project, actor: str) -> Overview:
@@ -47,6 +51,7 @@ def overview(project: Project, actor: str) -> Overview:
             working[parent] = working.get(parent, 0) + 1
     ready_count = snapshot.ready_count()
     waits = len(waiting.rows) + waiting.left_out
+    remote, unpublished = _shared(project)
     return Overview(
         here=here,
         mine=tuple(snapshot.tasks(mine[:_QUEUE_LIMIT])),
@@ -60,7 +65,17 @@ def overview(project: Project, actor: str) -> Overview:
         working_left_out=max(len(working) - _CHILDREN_LIMIT, 0),
         waiting_on=_waiting_on(counts, len(claims), ready_count, waits),
         problems=len(snapshot.problems()),
+        remote=remote,
+        unpublished=unpublished,
     )
+
+
+def _shared(project: Project) -> tuple[str | None, int]:
+    if project.remote is None:
+        return None, 0
+    from gittasks.workflow.sync import state  # only a clone that shares
+
+    return state(project) or (None, 0)
 
 
 def _waiting_on(counts: dict[str, int], running: int, ready_count: int, waits: int) -> str:

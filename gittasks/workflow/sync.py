@@ -11,6 +11,7 @@ from gittasks.workflow import sharing
 
 if TYPE_CHECKING:
     from gittasks.domain.replay import Lost, Renaming
+    from gittasks.domain.task import Task
     from gittasks.workflow.project import Project
 
 AUTOSYNC_SECONDS = 5.0
@@ -140,15 +141,12 @@ def state(project: Project) -> tuple[str, int] | None:
     return shared.name, ledgers.unpublished(project.ledger, shared.copy)
 
 
-def is_provisional(project: Project, task_id: str) -> bool:
+def is_provisional(project: Project, task: Task) -> bool:
     """Tells whether a claim is known in this clone only: the remote did not have it yet."""
-    if project.remote is None:
-        return False
-    task = project.ledger.graph().get(task_id)
-    if task is None or task.claim is None:
+    if task.claim is None or not sharing.has_shared(project) or project.remote is None:
         return False
     copy = sharing.shared_of(project).copy
-    return copy != project.ledger.tip and task.claim != _claim_at(project, copy, task_id)
+    return copy != project.ledger.tip and task.claim != _claim_at(project, copy, task.id)
 
 
 def _claim_at(project: Project, commit: str | None, task_id: str) -> str | None:

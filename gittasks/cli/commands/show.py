@@ -68,6 +68,7 @@ def as_object(shown: Shown) -> dict[str, Any]:
         "dependents": [task.id for task in shown.needed_by],
         "children": [task.id for task in shown.children],
         "blocking": shown.blocking,
+        "provisional": shown.provisional,
         "last_check": None
         if checked is None
         else {
@@ -91,7 +92,8 @@ def facts(session: frame.Session, shown: Shown) -> Iterator[tuple[str, str]]:
     outcome = f" {task.outcome}" if task.outcome else ""
     yield "state", f"{task.state}{outcome}, for {rows.ago(session, task.entered_at)}"
     if task.claimed_by:
-        yield "claimed by", f"{task.claimed_by}, lease until {task.lease_expires}"
+        only = ", in this clone only" if shown.provisional else ""
+        yield "claimed by", f"{task.claimed_by}, lease until {task.lease_expires}{only}"
     simple = (
         ("enters", task.enters), ("assignee", task.assignee), ("branch", task.branch),
         ("landed", task.landed), ("labels", ", ".join(task.labels)),

@@ -47,6 +47,9 @@ def _print(session: frame.Session, found: Overview) -> None:
     out.line(f"open     {states or 'none'}")
     out.line(f"running  {found.running}")
     out.line(f"ready    {found.ready_count}")
+    if found.remote is not None:
+        news = f", {found.unpublished} not published" if found.unpublished else ""
+        out.line(f"shared   {found.remote}{news}")
     out.line(f"inbox    {found.inbox_count}")
     out.table(
         [rows.waiting_cells(session, row) for row in found.inbox.rows],
@@ -82,6 +85,9 @@ def _as_object(found: Overview) -> dict[str, Any]:
         "running_count": found.running,
         "inbox_count": found.inbox_count,
         "problem_count": found.problems,
+        "sync": None
+        if found.remote is None
+        else {"remote": found.remote, "unpublished": found.unpublished},
         "attention_queue": {
             "items": [_waiting(row) for row in found.inbox.rows],
             "truncated": found.inbox.left_out,
