@@ -274,10 +274,14 @@ class SshServer:
 
     def stop(self) -> None:
         """Ends the server and every process it has started."""
-        for pid in [self._process.pid, *_descendants(self._process.pid), *self.running()]:
+        mine = [self._process.pid, *_descendants(self._process.pid), *self.running()]
+        for pid in mine:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and any(_parent(pid) is not None for pid in mine):
+            time.sleep(0.005)
 
     def _write_client(self) -> None:
         config = self.folder / "ssh_config"
