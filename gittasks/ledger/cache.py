@@ -92,24 +92,28 @@ class Cache:
 
         Best effort, after the ledger itself has moved; `known` gives the task of a blob.
         """
-        from gittasks.ledger import quarantine
+        from gittasks.ledger import quarantine, rows
         from gittasks.plumbing.objects import FILE
 
         self.tip = tip
         strays = quarantine.load(self._folder)
         if strays:
-            strays = self._lifted(strays, changes, tip)
+            self._lift(strays, changes, tip)
         db = self._db
         if db is None:
             return
         try:
+            if strays:
+                # What stood in the way may have gone with it.
+                self._catch_up(db)
+                return
             db.execute("BEGIN IMMEDIATE")
             try:
                 if _meta(db)[0] == before:
                     files = {
                         path: None if oid is None else (FILE, oid) for path, oid in changes.items()
                     }
-                    self._carry(db, tip, tree, files, strays, known)
+                    rows.Update(db, self._reader(), known).apply(files)
                     db.execute("UPDATE meta SET tip = ?, tree = ?", (tip, tree))
                 db.execute("COMMIT")
             except BaseException:
@@ -228,7 +232,6 @@ class Cache:
         tree: str,
         changes: Mapping[str, Row],
         strays: Sequence[Stray],
-        known: Mapping[str, Task] | None = None,
     ) -> None:
         """Carries what differs at a commit into the tables, as it counts there."""
         from gittasks.ledger import quarantine, rows
@@ -239,11 +242,9 @@ class Cache:
             changes, holding = quarantine.laid_over(
                 self._reader(), strays, tip, tree, changes, before
             )
-        rows.Update(db, self._reader(), known, holding).apply(changes)
+        rows.Update(db, self._reader(), strays=holding).apply(changes)
 
-    def _lifted(
-        self, strays: tuple[Stray, ...], changes: Mapping[str, str | None], tip: str
-    ) -> tuple[Stray, ...]:
+    def _lift(self, strays: tuple[Stray, ...], changes: Mapping[str, str | None], tip: str) -> None:
         from gittasks.ledger import quarantine
 
         after = quarantine.lifted(strays, changes, tip)
@@ -252,7 +253,6 @@ class Cache:
                 quarantine.save(self._folder, after)
             except OSError:
                 pass
-        return after
 
     def _tree(self, strays: Sequence[Stray]) -> str:
         tree = self._reader().commit(self.tip).tree
