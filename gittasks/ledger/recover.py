@@ -144,11 +144,27 @@ def _reconciled(ledger: View, tip: objects.Commit, good: str) -> objects.Commit:
             f"The branch {ledger.short_branch} had been set back; it is at {good[:12]} again."
         )
         return ledger.reader.commit(good)
+    if _is_of_a_sync(ledger, tip.oid):
+        changes = [refs.Change(layout.BACKUP, tip.oid, good), keeping(ledger, good)]
+        repair.patient_transaction(ledger, changes, "gittasks: recover a sync", ())
+        ledger.repaired.append("A sync had been cut short after its replay; it is finished.")
+        return tip
     raise Corrupt(
         f"The branch {ledger.short_branch} has left its history: the last good commit is"
         f" {good[:12]}, and {tip.oid[:12]} does not contain it.",
         "Run `git tasks recover` to go back to it; what is there now is kept.",
     )
+
+
+def _is_of_a_sync(ledger: View, tip: str) -> bool:
+    """Tells whether a sync of this clone has moved the branch here, and was killed right then.
+
+    It had noted the tip in the journal, or there was nothing of our own to put on the remote's.
+    """
+    from gittasks.ledger import origins
+
+    noted = (os.path.basename(path).partition(".")[0] for path in journal.entries(ledger.state_dir))
+    return tip in noted or tip in origins.shared_tips(ledger)
 
 
 def _back_to_good(ledger: View) -> objects.Commit | None:
