@@ -8,15 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gittasks.domain.config import Project
-from gittasks.domain.events import Event, Noted, Rejected
-from gittasks.domain.replay import replay
-from gittasks.domain.task import Task
-from gittasks.domain.task_graph import TaskGraph
+from gittasks.domain.events import Event
 from tests.domain.test_properties import Dice, World, _check_tasks, _check_ways
 from tests.support.builders import hexadecimal
-from tests.support.decisions import HOST
 from tests.support.examples import examples
-from tests.support.meetings import Clone, Meeting, applied, check_ids, meets
+from tests.support.meetings import Clone, Meeting, meets
 
 LIMITS = Project("main", check_failure_limit=3)
 COMMON, ALONE = 60, 40

@@ -173,7 +173,7 @@ def _configure(clone: Clone, event: Event) -> None:
         fields: Mapping[str, object] = dict(change.set)  # type: ignore[union-attr]
         defaults = Project._field_defaults
         unset = {name: defaults[name] for name in change.unset}  # type: ignore[union-attr]
-        clone.settings = clone.settings._replace(**{**fields, **unset})  # type: ignore[arg-type]
+        clone.settings = clone.settings._replace(**{**fields, **unset})
 
 
 def check_ids(past: Iterable[Event], local: Sequence[Local], replayed: Replayed) -> None:
