@@ -12,20 +12,17 @@ TAKEN = 6
 """The exit code of a sync that could not apply an event of this clone."""
 
 
-def exchange(session: frame.Session, *, push: bool, pull: bool, dry_run: bool) -> int:
-    """Syncs in one direction or both, tells what was done, and returns the exit code."""
-    from gittasks.workflow.sync import sync
-
-    done = sync(session.project, push=push, pull=pull, dry_run=dry_run)
+def tell(session: frame.Session, done: Synced) -> int:
+    """Tells what a sync did, or would do, and returns the exit code."""
     out = session.out
     if done.began:
         out.say(f"This clone shares its ledger through {done.remote} from now on."
-                if not dry_run else f"This clone would share its ledger through {done.remote}.")  # fmt: skip
+                if not done.dry_run else f"This clone would share its ledger through {done.remote}.")  # fmt: skip
     for note in done.notes:
         out.say(note)
     if not session.answer("sync", _as_object(done), done.tip):
         out.line(_line(done))
-    return TAKEN if done.rejected else 0
+    return TAKEN if done.rejected and not done.dry_run else 0
 
 
 def _line(done: Synced) -> str:

@@ -114,7 +114,7 @@ def _told(project: Project, done: ledgers.Synced, *, began: bool) -> Synced:
         done.received,
         done.published,
         done.pending,
-        done.branches,
+        tuple(n.removeprefix(sharing.HEADS) for n in done.branches if n.startswith(sharing.HEADS)),
         tuple(renamed),
         tuple(lost),
         tuple(rejected),

@@ -9,4 +9,6 @@ from gittasks.cli import exchange, frame
 @frame.option("--dry-run", is_flag=True, help="only say what would be done")
 def command(session: frame.Session, dry_run: bool) -> int:
     """Take over the events of others, and keep our own on top of them."""
-    return exchange.exchange(session, push=False, pull=True, dry_run=dry_run)
+    from gittasks.workflow.sync import sync
+
+    return exchange.tell(session, sync(session.project, push=False, pull=True, dry_run=dry_run))

@@ -9,4 +9,6 @@ from gittasks.cli import exchange, frame
 @frame.option("--dry-run", is_flag=True, help="only say what would be done")
 def command(session: frame.Session, dry_run: bool) -> int:
     """Give the remote the events of this clone; refused while it has others."""
-    return exchange.exchange(session, push=True, pull=False, dry_run=dry_run)
+    from gittasks.workflow.sync import sync
+
+    return exchange.tell(session, sync(session.project, push=True, pull=False, dry_run=dry_run))
