@@ -297,6 +297,7 @@ def test_a_second_document_of_a_task_goes_with_its_next_event(shared: Ledger) ->
     bad = a_commit(shared, b"cp\n", {CLOSED_ONE: double})
     arrive(shared, bad)
     assert shared.graph().need("000001").is_open
+    shared.append(asks(Edit("000001")))
     shared.append(asks(Abort("000001")))
     assert shared.graph().need("000001").outcome == "aborted"
     is_well(shared, bad)
