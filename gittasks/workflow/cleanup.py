@@ -89,7 +89,9 @@ def _drop_branch(project: Project, task: Task, name: str, tip: str) -> list[str]
 
 def _is_held(project: Project, tip: str) -> bool:
     """Tells whether the base or a ref of ours holds a commit anyway."""
-    held = ["--glob=refs/gittasks/"]
+    # What was fetched of the branches of others goes when theirs does.
+    passing = f"refs/gittasks/incoming/heads/{project.branch_prefix}"
+    held = [f"--exclude={passing}*", "--glob=refs/gittasks/"]
     if refs.read(project.repo, project.base) is not None:
         held.append(project.base)
     return not project.repo.text("rev-list", "--max-count=1", tip, "--not", *held, "--")

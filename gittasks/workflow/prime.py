@@ -77,13 +77,21 @@ def _text(project: Project, task: Task, speaker: Speaker) -> str:
 def _base_moved(project: Project, task: Task) -> list[str]:
     from gittasks.plumbing import merging  # only for a holder
 
-    found = project.ledger.reader.get(project.base)
+    from gittasks.workflow.dispatch import base_name
+
+    wanted = base_name(project)
+    found = project.ledger.reader.get(wanted)
     if found is None or task.base is None or found.oid == task.base:
         return []
     count = len(merging.commits_between(project.repo, task.base, found.oid))
     name = project.base.removeprefix("refs/heads/")
     if count == 0:
         return []
+    if wanted != project.base:
+        return [
+            f"{name} of {project.remote} has moved by {count} commit(s) since: "
+            f"git merge {found.oid[:12]} if you need it, never rebase."
+        ]
     return [f"{name} has moved by {count} commit(s) since: merge it if you need it, never rebase."]
 
 
