@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gittasks.domain import dependencies, machine
 from gittasks.domain.decide import carry_out
-from gittasks.domain.errors import Cycle, GittasksError, GuardBroken, StaleClaim
+from gittasks.domain.errors import Cycle, GittasksError, StaleClaim
 from gittasks.domain.events import (
     CHANGES,
     Aborted,
@@ -252,8 +252,6 @@ class _Replay:
             self._carry_out(place, one)
         except _NotApplied as refusal:
             return refusal
-        except GuardBroken as refusal:
-            return _NotApplied(f"{refusal.issue}: {_sentence(refusal)}")
         except GittasksError as refusal:
             return _NotApplied(_sentence(refusal))
         except _ODD as error:
@@ -450,17 +448,22 @@ class _Replay:
 
     def _put_rows_back(self, one: Local, before: Task) -> None:
         """Keeps the rows that the manager of this clone has not seen and an event has cleared."""
-        after = self.graph.get(before.id)
-        if after is None or one.task is None:
+        if one.task is None:
             return
+        after = self._present(before)
         done = {row.event for row in (*one.task.attention, *after.attention)}
         for row in before.attention:
             # Others are not of an event: they come and go with what they tell.
             if row.event not in done and row.kind in CHANGES:
                 again = Noted(attention=row.text)
                 word = f"row {row.event}"
+                after = self._present(before)
                 self._put(self._about(after, again, one.event, word, role="tool"), None)
-                after = self.graph.get(before.id) or after
+
+    def _present(self, task: Task) -> Task:
+        present = self.graph.get(task.id)
+        assert present is not None
+        return present
 
     # ---------------------------------------------------------------------- events of the project
 
@@ -479,7 +482,7 @@ class _Replay:
         event = one.event
         now = self.texts[path] if path in self.texts else self.common.text(path)
         if event.body == now:
-            return
+            raise _NotApplied("it is so already", quiet=True)
         if now != one.text:
             raise _NotApplied(f"others have changed {path} too")
         self._put(event._replace(document=None), place)
@@ -502,7 +505,7 @@ class _Replay:
         was = {} if begins or one.settings is None else one.settings._asdict()
         wanted = {name: value for name, value in wanted.items() if now.get(name) != value}
         if not wanted:
-            return
+            raise _NotApplied("it is so already", quiet=True)
         lost = [name for name in wanted if name not in was or now[name] != was[name]]
         words = ", ".join(f"{name} stays {_shown(now.get(name))}" for name in lost)
         reason = f"others have set {', '.join(lost)} too: {words}"
@@ -693,8 +696,9 @@ class _Replay:
                     self._require_unchanged(one, task, "parent")
                 self._decide(place, one, Reparent(task.id, above), "reparent")
             case Reordered(position=position):
-                if position != task.position:
-                    self._require_unchanged(one, task, "parent", "position")
+                if position == task.position:
+                    raise _NotApplied("it is so already", quiet=True)
+                self._require_unchanged(one, task, "parent", "position")
                 free = Reordered(self._position(task, position))
                 self._put(self._again(event, task, change=free), place)
             case Renumbered(old=old):
