@@ -103,7 +103,7 @@ def facts(
     now: int = NOW,
     host: str = HOST,
     past: Sequence[Event] = (),
-    **limits: int,
+    **limits: Any,
 ) -> Facts:
     """Returns facts about who speaks and when; `past` is the history, oldest first."""
 
