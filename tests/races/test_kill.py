@@ -6,103 +6,16 @@ the rest, and the same command given again has the effect of once.
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
-import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.support.cli import CHECKOUT, COMMAND, UNMEASURED, environment, tasks
+from tests.support.cli import tasks
+from tests.support.deaths import PEOPLE, World, kill, parts, some, steps
 from tests.support.git import git, make_repository
 
 # Dozens of deaths, each with several commands after it; on a busy machine they take minutes.
 pytestmark = pytest.mark.timeout(900)
-
-KILLER = CHECKOUT / "tests" / "support" / "killer"
-PEOPLE = {
-    "GIT_AUTHOR_NAME": "Ada",
-    "GIT_AUTHOR_EMAIL": "ada@example.org",
-    "GIT_COMMITTER_NAME": "Ada",
-    "GIT_COMMITTER_EMAIL": "ada@example.org",
-}
-
-
-class World(NamedTuple):
-    """A repository that is put back to how it was before each death."""
-
-    home: Path
-    pristine: Path
-
-    @property
-    def repo(self) -> Path:
-        """Returns the user's checkout."""
-        return self.home / "repo"
-
-    def restore(self) -> None:
-        """Puts everything back as it was."""
-        shutil.rmtree(self.home)
-        shutil.copytree(self.pristine, self.home, symlinks=True)
-
-
-def _run(
-    world: World, args: tuple[str, ...], agent: str | None, kill_at: int
-) -> subprocess.CompletedProcess[str]:
-    env = environment({**UNMEASURED, **PEOPLE, "GITTASKS_AGENT": agent})
-    env["PYTHONPATH"] = f"{KILLER}{os.pathsep}{env['PYTHONPATH']}"
-    env["KILL_AT"] = str(kill_at)
-    env["KILL_COUNT"] = str(world.home.parent / "count")
-    return subprocess.run(
-        [*COMMAND, *args],
-        cwd=world.repo,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        start_new_session=True,
-    )
-
-
-def _steps(world: World, args: tuple[str, ...], agent: str | None) -> int:
-    """Returns how many steps the command takes when nobody kills it, and undoes it."""
-    done = _run(world, args, agent, 0)
-    assert done.returncode == 0, done.stderr
-    count = int((world.home.parent / "count").read_text(encoding="ascii"))
-    world.restore()
-    return count
-
-
-def _kill(world: World, args: tuple[str, ...], agent: str | None, step: int) -> None:
-    done = _run(world, args, agent, step)
-    assert done.returncode == -signal.SIGKILL, (step, done.stderr)
-    _wait_for_orphans(world)
-
-
-def _wait_for_orphans(world: World) -> None:
-    """Waits until no git process that the dead command left works in the repository."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if not _orphans(world):
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"still running: {_orphans(world)}")
-
-
-def _orphans(world: World) -> list[str]:
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            command = Path("/proc", entry, "cmdline").read_bytes() if entry.isdigit() else b""
-        except OSError:
-            continue
-        if str(world.home).encode() in command and b"git" in command.split(b"\0")[0]:
-            found.append(command.decode(errors="replace"))
-    return found
 
 
 def _state(world: World, task: str) -> dict[str, object]:
@@ -123,15 +36,7 @@ def _assert_sound(world: World) -> None:
     assert git(world.repo, "fsck", "--connectivity-only", "--no-dangling") == ""
 
 
-def _some(count: int, part: int, parts: int) -> range:
-    """Returns the steps of one part, so that the parts run beside each other."""
-    return range(part + 1, count + 1, parts)
-
-
-PARTS = [
-    pytest.param(part, 4, id=f"part {part + 1} of 4", marks=[] if part < 2 else pytest.mark.slow)
-    for part in range(4)
-]
+PARTS = parts(4, quick=2)
 """Half of the steps in every run of the suite, all of them with the marker `slow`."""
 
 
@@ -142,18 +47,13 @@ def _world(tmp_path: Path) -> World:
     return World(home, tmp_path / "pristine")
 
 
-def _keep(world: World) -> World:
-    shutil.copytree(world.home, world.pristine, symlinks=True)
-    return world
-
-
 @pytest.fixture
 def ready(tmp_path: Path) -> World:
     """Returns a world with one task at WORK and one that waits for it."""
     world = _world(tmp_path)
     tasks(world.repo, "new", "First", "--enter", "work")
     tasks(world.repo, "new", "Second", "--dep", "1", "--enter", "work")
-    return _keep(world)
+    return world.keep()
 
 
 @pytest.fixture
@@ -170,15 +70,15 @@ def reviewed(tmp_path: Path) -> World:
     tasks(tree, "submit", "-m", "1. Done.", env=env)
     tasks(world.repo, "claim", "1", "--no-worktree", env={"GITTASKS_AGENT": "rita"})
     tasks(world.repo, "submit", "1", env={"GITTASKS_AGENT": "rita"})
-    return _keep(world)
+    return world.keep()
 
 
 def test_a_write_dies_at_each_step_and_is_there_once_when_given_again(ready: World) -> None:
     command = ("hold", "1", "--reason", "wait")
-    count = _steps(ready, command, None)
+    count = steps(ready, command, None)
     assert count >= 5
     for step in range(1, count + 1):
-        _kill(ready, command, None, step)
+        kill(ready, command, None, step)
         assert _state(ready, "1")["state"] in ("WORK", "HELD_WORK"), step
         tasks(ready.repo, *command)
         assert _state(ready, "1")["state"] == "HELD_WORK", step
@@ -193,10 +93,10 @@ def test_a_start_dies_at_each_step_and_the_same_agent_goes_on(
     ready: World, part: int, parts: int
 ) -> None:
     command = ("start", "1")
-    count = _steps(ready, command, "ada")
+    count = steps(ready, command, "ada")
     assert count >= 8
-    for step in _some(count, part, parts):
-        _kill(ready, command, "ada", step)
+    for step in some(count, part, parts):
+        kill(ready, command, "ada", step)
         again = tasks(ready.repo, *command, env={"GITTASKS_AGENT": "ada"})
         tree = again.out.strip()
         assert git(tree, "status", "--porcelain") == "", step
@@ -217,11 +117,11 @@ def test_a_landing_dies_at_each_step_and_is_finished_or_undone(
     reviewed: World, part: int, parts: int
 ) -> None:
     command = ("submit", "1")
-    count = _steps(reviewed, command, None)
+    count = steps(reviewed, command, None)
     assert count >= 15
     before = git(reviewed.repo, "rev-parse", "master")
-    for step in _some(count, part, parts):
-        _kill(reviewed, command, None, step)
+    for step in some(count, part, parts):
+        kill(reviewed, command, None, step)
         tasks(reviewed.repo, "note", "2", "somebody writes")
         state = _state(reviewed, "1")["state"]
         landed = git(reviewed.repo, "rev-parse", "master") != before
