@@ -38,7 +38,6 @@ class Arrived(NamedTuple):
     """What a fetch has brought: the ledger's tip there (None: it has none), and what to say."""
 
     tip: str | None
-    events: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -154,7 +153,7 @@ class Shared:
         change = refs.Change(self.copy_ref, None, before)
         refs.transaction(self.repo, [change], "gittasks: the remote has no ledger any more")
         return Arrived(
-            None, 0, (f"The remote {self.name} has lost its ledger; all events are offered again.",)
+            None, (f"The remote {self.name} has lost its ledger; all events are offered again.",)
         )
 
     def _arrived(self, before: str | None, tip: str) -> Arrived:
@@ -162,7 +161,6 @@ class Shared:
             return Arrived(tip)
         notes: tuple[str, ...] = ()
         known = before
-        count = 0
         if before is None:
             known = self._common(tip)
         elif not merging.is_ancestor(self.repo, before, tip):
@@ -170,7 +168,7 @@ class Shared:
                 raise self._rewritten(before, tip)
             lost = self._count(tip, before)
             notes = (
-                f"The remote {self.name} was set back by {lost} events; they are offered again.",
+                f"The remote {self.name} was set back by {_events(lost)}: all of it is offered again.",
             )
             known = tip
         if known != tip:
@@ -183,14 +181,13 @@ class Shared:
                     f"What the remote {self.name} has is no ledger: {error.message}",
                     f"Look at it: git log {self.incoming(self.ledger.branch)}.",
                 ) from None
-            count = self._count(known, tip)
             notes += tuple(
                 f"The commit {one.commit[:12]} from {self.name} does not verify: {one.message}"
                 for one in found
             )
         change = refs.Change(self.copy_ref, tip, before)
         refs.transaction(self.repo, [change], f"gittasks: fetched from {self.name}")
-        return Arrived(tip, count, notes)
+        return Arrived(tip, notes)
 
     def _common(self, tip: str) -> str | None:
         """Returns what our ledger and the remote's have in common when they first meet."""
@@ -215,10 +212,15 @@ class Shared:
         lost = self._count(tip, before)
         return SyncRefused(
             f"The ledger of {self.name} was rewritten: it has {tip[:12]}, which does not contain"
-            f" {before[:12]}, the tip it had before; {lost} events are missing there.",
+            f" {before[:12]}, the tip it had before; {_events(lost)}"
+            f" {'is' if lost == 1 else 'are'} missing there.",
             "Have it put back, or accept what it has: "
             f"git update-ref -d {self.copy_ref} && git tasks sync. Nothing here is lost.",
         )
+
+
+def _events(count: int) -> str:
+    return "one event" if count == 1 else f"{count} events"
 
 
 class SyncLock:

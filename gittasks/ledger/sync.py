@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gittasks.domain.config import Project
     from gittasks.domain.events import Event
     from gittasks.ledger.ledger import Ledger
-    from gittasks.ledger.shared import Arrived, Shared
+    from gittasks.ledger.shared import Shared
 
     Also = Callable[[], Sequence[refs.Change]]
     Branches = Callable[[str | None, str], Sequence[Update]]
@@ -99,7 +99,10 @@ def sync(  # noqa: PLR0913
     with SyncLock(ledger.state_dir, patience):
         for tried in range(rounds):
             arrived = shared.fetch(names, globs)
-            done = _received(done, arrived)
+            done = done._replace(notes=(*done.notes, *arrived.notes))
+            if done.pending and arrived.tip and repair.contains(ledger, arrived.tip, done.tip):
+                # The push of the round before has arrived although nobody said so.
+                done = done._replace(published=done.published + done.pending)
             if pull:
                 done = _follow(shared, arrived.tip, done, followed)
             else:
@@ -118,7 +121,7 @@ def sync(  # noqa: PLR0913
                 )
                 # What a push says is not always what the remote has in the end.
                 arrived = shared.fetch(names, globs)
-                done = _received(done, arrived)
+                done = done._replace(notes=(*done.notes, *arrived.notes))
                 if arrived.tip is not None and repair.contains(ledger, arrived.tip, done.tip):
                     if pull:
                         done = _follow(shared, arrived.tip, done, followed)
@@ -131,17 +134,14 @@ def sync(  # noqa: PLR0913
     )
 
 
-def _received(done: Synced, arrived: Arrived) -> Synced:
-    return done._replace(
-        received=done.received + arrived.events, notes=(*done.notes, *arrived.notes)
-    )
-
-
 def _follow(
     shared: Shared, tip: str | None, done: Synced, followed: Callable[[Replayed], None]
 ) -> Synced:
     with shared.ledger.locked():
         caught = catch_up(shared.ledger, tip)
+    if tip is not None and caught.tip != caught.before:
+        news = events_between(shared.ledger, caught.before, tip)
+        done = done._replace(received=done.received + news)
     if not caught.replayed.steps and not caught.replayed.notes:
         return done
     followed(caught.replayed)
