@@ -133,7 +133,9 @@ class _Attempt:
         if self.task_id is None:
             # The queue decides the role: whoever takes the task speaks as the owner of its state.
             self.speaker = self.speaker._replace(role=machine.STAGE[task.state].role)
-        if task.claim is None and machine.STAGE[task.state].claimable:
+        is_elsewhere = project.remote is not None and task.branch is not None
+        if machine.STAGE[task.state].claimable and (task.claim is None or is_elsewhere):
+            # Whoever takes over from another clone may not have the branch yet.
             planned = self._planned(task)
             self.change = planned.change
             name, base, tip = planned.name, planned.base, planned.tip
@@ -163,6 +165,9 @@ class _Attempt:
         from gittasks.workflow import sharing  # only a clone that shares
 
         base = sharing.base_of(project)
+        if task.claim is not None and task.base is not None and reader.get(task.base) is not None:
+            # What is taken over stays on what it was begun on.
+            base = task.base
         if task.branch is not None:
             fetched = sharing.fetched_tip(project, task.branch)
             return branches.plan_branch(repo, reader, task, base, prefix, fetched=fetched)
