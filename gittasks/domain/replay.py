@@ -469,14 +469,13 @@ class _Replay:
 
     def _take_project(self, place: int, one: Local) -> None:
         change = one.event.change
-        if isinstance(change, Initialized):
-            self._take_settings(place, one, change.project, (), begins=True)
-            return
-        assert isinstance(change, Configured)
-        if change.path is None:
+        if isinstance(change, Configured) and change.path is not None:
+            self._take_text(place, one, change.path)
+        elif isinstance(change, Configured):
             self._take_settings(place, one, change.set, change.unset)
         else:
-            self._take_text(place, one, change.path)
+            assert isinstance(change, Initialized)
+            self._take_settings(place, one, change.project, (), begins=True)
 
     def _take_text(self, place: int, one: Local, path: str) -> None:
         event = one.event
