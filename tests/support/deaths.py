@@ -98,11 +98,19 @@ def _orphans(world: World) -> list[str]:
     for entry in os.listdir("/proc"):
         try:
             command = Path("/proc", entry, "cmdline").read_bytes() if entry.isdigit() else b""
+            # What this process itself has started is no orphan.
+            if command and _parent(entry) == os.getpid():
+                continue
         except OSError:
             continue
         if str(world.home).encode() in command and b"git" in command.split(b"\0")[0]:
             found.append(command.decode(errors="replace"))
     return found
+
+
+def _parent(process: str) -> int:
+    after_the_name = Path("/proc", process, "stat").read_text(encoding="utf-8").rpartition(")")[2]
+    return int(after_the_name.split()[1])
 
 
 def some(count: int, part: int, parts: int) -> range:

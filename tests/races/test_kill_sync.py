@@ -1,0 +1,156 @@
+"""kill -9 at each step of what clones say to each other, and of the server that listens.
+
+After each death the next command finishes or undoes the rest: nothing is lost, nothing is there
+twice, and whoever reached the remote with a claim holds it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import tasks_inprocess as tasks
+from tests.support.clones import Written, written
+from tests.support.deaths import PEOPLE, World, kill, parts, some, steps
+from tests.support.git import git
+from tests.support.remotes import two_clones
+
+# Dozens of deaths, each with several commands after it; on a busy machine they take minutes.
+pytestmark = pytest.mark.timeout(900)
+
+PARTS = parts(3, quick=1)
+"""A third of the steps in every run of the suite, all of them with the marker `slow`."""
+
+ADA = {**PEOPLE, "GITTASKS_AGENT": "ada"}
+LOST = 6
+
+
+def _bob(world: World) -> Path:
+    return world.home / "bob"
+
+
+def _remote(world: World) -> Path:
+    return world.home / "remote.git"
+
+
+def _event_ids(place: Path) -> list[str]:
+    tip = git(place, "rev-parse", "refs/heads/gittasks")
+    return [event.event_id for event in written(place, tip)]
+
+
+def _shared(tmp_path: Path) -> World:
+    """Returns a remote and two clones, with one task at WORK and one not dispatched."""
+    home = tmp_path / "home"
+    home.mkdir()
+    two_clones(home)
+    world = World(home, tmp_path / "pristine", "ada")
+    tasks(world.repo, "init", "--remote", "origin")
+    tasks(world.repo, "new", "First", "--enter", "work")
+    tasks(world.repo, "new", "Second")
+    tasks(_bob(world), "init", "--remote", "origin")
+    return world
+
+
+@pytest.fixture
+def together(tmp_path: Path) -> World:
+    """Returns a world whose clones and remote all have the same."""
+    return _shared(tmp_path).keep()
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> World:
+    """Returns a world in which Ada has worked alone while Bob has taken her task and number."""
+    world = _shared(tmp_path)
+    tree = tasks(world.repo, "start", "1", "--offline", env=ADA).out.strip()
+    Path(tree, "new.txt").write_text("new\n", encoding="utf-8")
+    git(tree, "add", "new.txt")
+    git(tree, "commit", "-q", "-m", "Write new.txt")
+    tasks(world.repo, "new", "Ada's", "--offline")
+    tasks(world.repo, "edit", "3", "--title", "Ada's own", "--offline")
+    tasks(world.repo, "note", "2", "Ada was here.", "--offline")
+    tasks(_bob(world), "new", "Bob's")
+    tasks(_bob(world), "claim", "1", "--no-worktree", env={"GITTASKS_AGENT": "bob"})
+    return world.keep()
+
+
+def _assert_sound(world: World, *expected: str) -> None:
+    """Checks that all three have the same, each event once and those expected among them."""
+    tasks(_bob(world), "sync")
+    there = _event_ids(_remote(world))
+    assert _event_ids(world.repo) == there
+    assert _event_ids(_bob(world)) == there
+    assert max(Counter(there).values()) == 1
+    assert set(expected) <= set(there)
+    for place in (world.repo, _bob(world)):
+        tasks(place, "fsck")
+        assert [str(path) for path in place.joinpath(".git").rglob("*.lock")] == []
+        assert git(place, "status", "--porcelain") == ""
+    assert [str(path) for path in _remote(world).rglob("*.lock")] == []
+    assert git(_remote(world), "fsck", "--connectivity-only", "--no-dangling") == ""
+
+
+def _titles(place: Path) -> list[str]:
+    return [row["title"] for row in tasks(place, "list", "--json").json()["data"]]
+
+
+@pytest.mark.parametrize(("part", "parts"), PARTS)
+def test_a_sync_with_a_replay_dies_at_each_step_and_the_next_one_ends_it(
+    apart: World, part: int, parts: int
+) -> None:
+    count = steps(apart, ("sync",), None, status=LOST)
+    assert count >= 20
+    own = _event_ids(apart.repo)
+    work = git(apart.repo, "rev-parse", "task/000001")
+    for step in some(count, part, parts):
+        kill(apart, ("sync",), None, step)
+        tasks(apart.repo, "sync", check=None)
+        _assert_sound(apart, *own)
+        assert _titles(apart.repo) == ["First", "Second", "Bob's", "Ada's own"], step
+        kept = git(apart.repo, "for-each-ref", "--format=%(objectname)", "refs/heads/task/*-lost-*")
+        assert kept == work, step
+        assert "is 000004 now" in tasks(apart.repo, "show", "3").err, step
+        apart.restore()
+
+
+@pytest.mark.parametrize(("part", "parts"), PARTS)
+def test_a_claim_dies_at_each_step_and_is_the_claimers_if_it_has_reached_the_remote(
+    together: World, part: int, parts: int
+) -> None:
+    command = ("claim", "1", "--no-worktree")
+    count = steps(together, command, "ada")
+    assert count >= 20
+    for step in some(count, part, parts):
+        kill(together, command, "ada", step)
+        reached = [e.claim for e in _written(_remote(together)) if e.kind == "claim"]
+        again = tasks(together.repo, *command, "--json", env=ADA).json()["data"]
+        claims = [e.claim for e in _written(_remote(together)) if e.kind == "claim"]
+        assert len(claims) == 1, step
+        assert claims == (reached or claims), step
+        assert again["claimed_by"] == "ada"
+        assert again["claim"] == claims[0], step
+        refused = tasks(_bob(together), *command, env={"GITTASKS_AGENT": "bob"}, check=LOST)
+        assert "ada" in refused.err
+        _assert_sound(together)
+        together.restore()
+
+
+@pytest.mark.parametrize(("part", "parts"), PARTS)
+def test_a_create_dies_at_each_step_and_is_there_once_when_given_again(
+    together: World, part: int, parts: int
+) -> None:
+    command = ("new", "Third", "--idempotency-key", "third", "--enter", "work")
+    count = steps(together, command, None)
+    assert count >= 15
+    for step in some(count, part, parts):
+        kill(together, command, None, step)
+        assert tasks(together.repo, *command).out.strip() == "000003", step
+        assert _titles(together.repo) == ["First", "Second", "Third"], step
+        _assert_sound(together)
+        together.restore()
+
+
+def _written(place: Path) -> list[Written]:
+    tip = git(place, "rev-parse", "refs/heads/gittasks")
+    return list(written(place, tip))
