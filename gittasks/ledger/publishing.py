@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import Busy, GittasksError, Unconfirmed
-from gittasks.ledger import journal, recover, repair
+from gittasks.ledger import aftermath, journal, recover, repair
 from gittasks.ledger.locking import unwritable
 from gittasks.ledger.shared import Arrived, SyncLock
-from gittasks.ledger.sync import ROUNDS, catch_up, pause
+from gittasks.ledger.sync import ROUNDS, catch_up, pause, tell
 from gittasks.ledger.writing import Appended, prepared
 from gittasks.plumbing import objects
 from gittasks.plumbing.errors import GitError, RemoteRaced, RemoteRefused, RemoteUnreachable
@@ -65,6 +65,7 @@ def append(  # noqa: PLR0913
     """
     ledger = shared.ledger
     with SyncLock(ledger.state_dir, patience):
+        aftermath.finish(ledger, followed)
         for tried in range(ROUNDS):
             if tried == 0 and not fresh and (copy := shared.copy) is not None:
                 arrived = Arrived(copy)
@@ -95,8 +96,7 @@ def _prepared(
     ledger = shared.ledger
     with ledger.locked():
         caught = catch_up(ledger, arrived.tip)
-        if caught.replayed.steps or caught.replayed.notes:
-            followed(caught.replayed)
+        tell(ledger, caught, followed)
         above = recover.writable_tip(ledger)
         assert above is not None
         commits = prepared(ledger, above, decide)
@@ -187,6 +187,5 @@ def _follow(
             raise NotFollowed(appended, error) from None
         finally:
             journal.restore(ledger.repo, ledger.reader, tuple(commits.drafts.values()))
-    if caught.replayed.steps or caught.replayed.notes:
-        followed(caught.replayed)
+    tell(ledger, caught, followed)
     return appended

@@ -17,7 +17,7 @@ from gittasks.domain.events import Configured, Initialized
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
 from gittasks.domain.replay import Common, Local, Replayed, replay
-from gittasks.ledger import history, journal, layout, message, recover, repair
+from gittasks.ledger import aftermath, history, journal, layout, message, recover, repair
 from gittasks.ledger.build import Builder
 from gittasks.ledger.shared import SyncLock
 from gittasks.ledger.writing import require_not_checked_out
@@ -97,6 +97,7 @@ def sync(  # noqa: PLR0913
     ledger = shared.ledger
     done = Synced(shared.name, "")
     with SyncLock(ledger.state_dir, patience):
+        aftermath.finish(ledger, followed)
         for tried in range(rounds):
             arrived = shared.fetch(names, globs)
             done = done._replace(notes=(*done.notes, *arrived.notes))
@@ -137,15 +138,24 @@ def sync(  # noqa: PLR0913
 def _follow(
     shared: Shared, tip: str | None, done: Synced, followed: Callable[[Replayed], None]
 ) -> Synced:
-    with shared.ledger.locked():
-        caught = catch_up(shared.ledger, tip)
+    ledger = shared.ledger
+    with ledger.locked():
+        caught = catch_up(ledger, tip)
     if tip is not None and caught.tip != caught.before:
-        news = events_between(shared.ledger, caught.before, tip)
+        news = events_between(ledger, caught.before, tip)
         done = done._replace(received=done.received + news)
-    if not caught.replayed.steps and not caught.replayed.notes:
+    if not tell(ledger, caught, followed):
         return done
-    followed(caught.replayed)
     return done._replace(replayed=(*done.replayed, caught.replayed))
+
+
+def tell(ledger: Ledger, caught: CaughtUp, followed: Callable[[Replayed], None]) -> bool:
+    """Tells of a replay, if there was one, whoever has to follow it; it is done when they return."""
+    if not caught.replayed.steps and not caught.replayed.notes:
+        return False
+    followed(caught.replayed)
+    aftermath.finish(ledger, lambda _done: None)
+    return True
 
 
 def _require_up_to_date(shared: Shared, tip: str | None) -> None:
@@ -262,6 +272,7 @@ def _replayed(ledger: Ledger, before: str, tip: str, also: Also) -> CaughtUp:
     note = f"gittasks: sync: {len(found.steps)} events replayed"
     entry = journal.keep(ledger.state_dir, tip, new, drafts) if drafts else None
     objects.write(ledger.repo, drafts)
+    aftermath.note(ledger, new, found)
     try:
         _move(ledger, before, new, (keeping, *also()), drafts, note)
     except GitError:

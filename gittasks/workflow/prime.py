@@ -76,7 +76,6 @@ def _text(project: Project, task: Task, speaker: Speaker) -> str:
 
 def _base_moved(project: Project, task: Task) -> list[str]:
     from gittasks.plumbing import merging  # only for a holder
-
     from gittasks.workflow.dispatch import base_name
 
     wanted = base_name(project)

@@ -371,6 +371,10 @@ class Project:
             from gittasks.workflow.finish import recover_landings  # rarely needed
 
             self.told += recover_landings(self)
+        if os.path.exists(os.path.join(self.state_dir, "replayed.json")):
+            from gittasks.workflow import sharing  # only after a sync that was cut short
+
+            sharing.finish(self)
 
     def outcome(self, task_id: str, appended: Appended, **extra: Any) -> Outcome:
         """Returns what an append did to one task, for the surfaces to tell."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import Busy, GittasksError, Refused, SyncRefused, UsageFault
 from gittasks.ledger import layout
-from gittasks.ledger.shared import Shared
+from gittasks.ledger.shared import Shared, SyncLock
 from gittasks.plumbing import merging, refs, remote
 from gittasks.plumbing.errors import GitError
 from gittasks.plumbing.remote import Update
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 HEADS = "refs/heads/"
 LEASES = "refs/gittasks/leases/*"
 _SHOWN_COMMITS = 5
+_NO_PATIENCE = 0.05
 
 
 def shared_of(site: Site, *, timeout: float | None = None) -> Shared:
@@ -317,6 +318,18 @@ def follow(site: Site, replayed: Replayed) -> None:
             what = f"{event.kind} of {event.task}" if event.task else event.kind
             told.append(f"Your {what} was not applied: {reason}.")
     site.told += tuple(told)
+
+
+def finish(site: Site) -> None:
+    """Does here what a sync that was killed has left to do."""
+    from gittasks.ledger import aftermath
+
+    try:
+        with SyncLock(site.state_dir, _NO_PATIENCE):
+            aftermath.finish(site.ledger, lambda replayed: follow(site, replayed))
+    except Busy:
+        # Whoever syncs now does it first.
+        pass
 
 
 def _renamed(site: Site, renaming: Renaming) -> list[str]:
