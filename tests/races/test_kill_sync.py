@@ -110,7 +110,7 @@ def test_a_sync_with_a_replay_dies_at_each_step_and_the_next_one_ends_it(
         assert _titles(apart.repo) == ["First", "Second", "Bob's", "Ada's own"], step
         kept = git(apart.repo, "for-each-ref", "--format=%(objectname)", "refs/heads/task/*-lost-*")
         assert kept == work, step
-        assert "is 000004 now" in tasks(apart.repo, "show", "3").err, step
+        assert "is 000004 since a sync" in tasks(apart.repo, "show", "3").err, step
         apart.restore()
 
 
