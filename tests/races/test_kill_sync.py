@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cli import Result
 from tests.support.cli import tasks_inprocess as tasks
 from tests.support.clones import Written, written
-from tests.support.deaths import PEOPLE, World, kill, parts, some, steps
+from tests.support.deaths import PEOPLE, World, kill, parts, some, steps, wait_for_orphans
 from tests.support.git import git
-from tests.support.remotes import two_clones
+from tests.support.remotes import install_hook, two_clones
 
 # Dozens of deaths, each with several commands after it; on a busy machine they take minutes.
 pytestmark = pytest.mark.timeout(900)
@@ -154,3 +155,83 @@ def test_a_create_dies_at_each_step_and_is_there_once_when_given_again(
 def _written(place: Path) -> list[Written]:
     tip = git(place, "rev-parse", "refs/heads/gittasks")
     return list(written(place, tip))
+
+
+# ------------------------------------------------------------------------- the receiving side
+
+
+ONCE = "[ -e {mark} ] || {{ : > {mark}; kill -9 $PPID; sleep 1; }}"
+"""Kills the process of git that has called the hook, the first time."""
+
+MOMENTS = {
+    "pre-receive": ("pre-receive", ""),
+    "update": ("update", ""),
+    "prepared": ("reference-transaction", 'test "$1" = prepared || exit 0; '),
+    "committed": ("reference-transaction", 'test "$1" = committed || exit 0; '),
+    "post-receive": ("post-receive", ""),
+}
+"""What a server has done by then: nothing, or all; `prepared` leaves its locks behind."""
+
+
+def _dying_server(world: World, moment: str) -> None:
+    hook, when = MOMENTS[moment]
+    mark = world.home / "has-died"
+    install_hook(_remote(world), hook, when + ONCE.format(mark=mark))
+
+
+def _locks(world: World) -> list[Path]:
+    return sorted(_remote(world).rglob("*.lock"))
+
+
+def _again(world: World, command: tuple[str, ...], agent: str | None = None) -> Result:
+    """Gives a command once more; locks that keep it from the remote are named, and taken away."""
+    wait_for_orphans(world)
+    env = {**PEOPLE, "GITTASKS_AGENT": agent}
+    if locks := _locks(world):
+        refused = tasks(world.repo, *command, env=env, check=None)
+        assert refused.status in (8, 75), refused
+        names = [str(lock.relative_to(_remote(world))) for lock in locks]
+        assert any(name in refused.err for name in names), refused.err
+        for lock in locks:
+            lock.unlink()
+    return tasks(world.repo, *command, env=env, check=None)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_claim_whose_server_dies_is_the_claimers_when_given_again(
+    together: World, moment: str
+) -> None:
+    _dying_server(together, moment)
+    command = ("claim", "1", "--no-worktree", "--json")
+    tasks(together.repo, *command, env=ADA, check=None)
+    reached = [e.claim for e in _written(_remote(together)) if e.kind == "claim"]
+    again = _again(together, command, "ada")
+    claims = [e.claim for e in _written(_remote(together)) if e.kind == "claim"]
+    assert (len(claims), reached or claims) == (1, claims)
+    assert again.status == 0, again.err
+    data = again.json()["data"]
+    assert (data["claimed_by"], data["claim"]) == ("ada", claims[0])
+    _assert_sound(together)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_create_whose_server_dies_is_there_once_when_given_again(
+    together: World, moment: str
+) -> None:
+    _dying_server(together, moment)
+    command = ("new", "Third", "--idempotency-key", "third", "--enter", "work")
+    tasks(together.repo, *command, check=None)
+    assert _again(together, command).out.strip() == "000003"
+    assert _titles(together.repo) == ["First", "Second", "Third"]
+    _assert_sound(together)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_sync_whose_server_dies_is_ended_by_the_next_one(apart: World, moment: str) -> None:
+    own = _event_ids(apart.repo)
+    _dying_server(apart, moment)
+    first = tasks(apart.repo, "sync", check=None)
+    again = _again(apart, ("sync",))
+    assert LOST in (first.status, again.status)
+    _assert_sound(apart, *own)
+    assert _titles(apart.repo) == ["First", "Second", "Bob's", "Ada's own"]
