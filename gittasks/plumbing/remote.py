@@ -112,6 +112,12 @@ _WORDS_OF_REFUSAL = (
     "dubious ownership",
     "service not enabled",
     "access denied",
+    "denied by ",
+    "is read-only",
+    "marked as read only",
+    "not allowed to ",
+    "not authorized to ",
+    "permission denied for writing",
     "remote error: ",
 )
 # Nothing can have arrived, because nobody was reached.
@@ -146,9 +152,12 @@ _WORDS_OF_LOSS = (
     "empty reply from server",
     "failed to report status",
     "returned error: 5",
-    "unable to access",
+    "unable to access '",
     "could not read from remote repository",
+    "hung up upon initial contact",
 )
+# git says this when it was told nothing yet, so it has not said anything either.
+_WORDS_BEFORE_ALL = _WORDS_OF_LOSS[-3:]
 
 
 class Update(NamedTuple):
@@ -266,6 +275,20 @@ def push(
             raise error
 
 
+def is_shallow(repo: Repository) -> bool:
+    """Returns whether git has cut the history of this clone off somewhere."""
+    return os.path.exists(os.path.join(repo.common_dir, "shallow"))
+
+
+def is_cut(repo: Repository, ref: str) -> bool:
+    """Returns whether the history of a ref is one that git has cut off."""
+    roots = set(repo.text("rev-list", "--max-parents=0", ref, "--").split())
+    return any(
+        b"\nparent " in repo.git("cat-file", "commit", oid).stdout.partition(b"\n\n")[0]
+        for oid in roots & _shallow(repo)
+    )
+
+
 class _Line:
     """One call's way to a remote: where git runs, with which settings, and until when."""
 
@@ -328,9 +351,11 @@ class _Line:
         cause = _line_with(_WORDS_OF_LOSS, stderr)
         # A push whose git was killed may have gone through as well.
         if cause or (self.pushing and done.status < 0):
+            begun = self.pushing and not _line_with(_WORDS_BEFORE_ALL, stderr)
             timed_out = bool(_line_with(_WORDS_OF_TIME, stderr))
+            cause = _before_silence(stderr) or cause
             return RemoteUnreachable(
-                self.remote, cause, *rest, timed_out=timed_out, maybe_done=self.pushing
+                self.remote, cause, *rest, timed_out=timed_out, maybe_done=begun
             )
         return GitError(*rest)
 
@@ -491,11 +516,11 @@ def _deepen(line: _Line, wanted: Mapping[str, str], globs: Mapping[str, str]) ->
             sources += [
                 (name, _substitute(source, target, name)) for name in there if _means(source, name)
             ]
-    cut = {source: target for source, target in sources if _is_cut(repo, target)}
+    cut = {source: target for source, target in sources if is_cut(repo, target)}
     if not cut:
         return
     _fetch(line, ("--no-filter", _DEEP), cut, {})
-    short = [source for source, target in cut.items() if _is_cut(repo, target)]
+    short = [source for source, target in cut.items() if is_cut(repo, target)]
     if short:
         words = f"The remote {line.remote} has only the end of the history of {', '.join(short)}."
         raise GitError(("fetch",), 1, words)
@@ -504,14 +529,6 @@ def _deepen(line: _Line, wanted: Mapping[str, str], globs: Mapping[str, str]) ->
 def _substitute(source: str, target: str, name: str) -> str:
     before, _, after = source.partition("*")
     return target.replace("*", name[len(before) : len(name) - len(after)])
-
-
-def _is_cut(repo: Repository, ref: str) -> bool:
-    roots = set(repo.text("rev-list", "--max-parents=0", ref, "--").split())
-    return any(
-        b"\nparent " in repo.git("cat-file", "commit", oid).stdout.partition(b"\n\n")[0]
-        for oid in roots & _shallow(repo)
-    )
 
 
 def _is_partial(repo: Repository) -> bool:
@@ -671,6 +688,16 @@ def _line_with(phrases: Sequence[str], stderr: str) -> str:
         lower = row.lower()
         if any(phrase in lower for phrase in phrases):
             return _clean(row)
+    return ""
+
+
+def _before_silence(stderr: str) -> str:
+    """Returns what was said last before git found nobody to read from."""
+    last = ""
+    for row in _rows(stderr):
+        if "Could not read from remote repository" in row:
+            return _clean(last)
+        last = row
     return ""
 
 

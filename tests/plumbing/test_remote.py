@@ -673,7 +673,11 @@ def test_a_remote_that_is_gone_cannot_be_reached(team: Team) -> None:
         ("Host key verification failed.", RemoteAsks, "Host key verification failed"),
         ("ssh: Could not resolve hostname x: Name unknown", RemoteUnreachable, "hostname x"),
         ("ssh: connect to host x port 22: Connection timed out", RemoteUnreachable, "timed out"),
-        ("fatal: \033[31mnobody knows this", RemoteUnreachable, "Could not read from remote"),
+        ("ERROR: The key has been marked as read only.", RemoteRefused, "marked as read only"),
+        ("ERROR: You are not allowed to push code.", RemoteRefused, "not allowed to push"),
+        ("FATAL: W any r ada DENIED by fallthru", RemoteRefused, "DENIED by fallthru"),
+        ("fatal: \033[31mnobody knows this", RemoteUnreachable, "nobody knows this"),
+        ("", RemoteUnreachable, "Could not read from remote"),
     ],
 )
 def test_what_is_said_on_the_way_tells_what_it_is(
@@ -685,6 +689,7 @@ def test_what_is_said_on_the_way_tells_what_it_is(
     with pytest.raises(kind) as caught:
         remote.push(repo, "origin", [Update(TASK, mine, None)])
     assert (words in str(caught.value), "\033" in str(caught.value)) == (True, False)
+    assert getattr(caught.value, "maybe_done", False) is False, "nothing was sent"
 
 
 def test_a_message_of_the_server_instead_of_an_answer_is_a_refusal(team: Team) -> None:
