@@ -15,6 +15,7 @@ from gittasks.domain.errors import AlreadyClaimed, NothingFound, Taken, Unconfir
 from gittasks.domain.events import FeedbackGiven, Held
 from gittasks.domain.requests import Claim, Release
 from gittasks.domain.task_graph import draft_of
+from gittasks.plumbing import refs
 from gittasks.workflow import dispatch
 from gittasks.workflow.project import Outcome, Publishing
 from gittasks.workspaces import branch as branches
@@ -56,6 +57,7 @@ def claim(
         if held is not None:
             from gittasks.workflow import leases  # whoever claims it again is still at work
 
+            attempt.bring_branch()
             if leases.renew_own(project, project.task(attempt.task_id), held):
                 project.ledger.has_written = True
             return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
@@ -169,6 +171,7 @@ class _Attempt:
             # What is taken over stays on what it was begun on.
             base = task.base
         if task.branch is not None:
+            sharing.complete_history(project, task)
             fetched = sharing.fetched_tip(project, task.branch)
             return branches.plan_branch(repo, reader, task, base, prefix, fetched=fetched)
         taken = sharing.names_taken(project, task)
@@ -187,6 +190,16 @@ class _Attempt:
     def changes(self) -> Sequence[Change]:
         """Returns the move of the task's branch that goes with the claim."""
         return () if self.change is None else (self.change,)
+
+    def bring_branch(self) -> None:
+        """Makes the branch of a claim that the remote took while this clone did not hear of it."""
+        project = self.project
+        task = project.task(str(self.task_id))
+        if project.remote is None or task.branch is None:
+            return
+        if project.ledger.reader.get(branches.HEADS + task.branch) is None:
+            change = self._planned(task).change
+            refs.transaction(project.repo, [change] if change else [], f"{task.id} claim")
 
     def own_meanwhile(self) -> records.ClaimRecord | None:
         """Returns the claim that the same actor took in this very moment, in another process."""
