@@ -79,7 +79,7 @@ class HttpServer:
         self.silent = False
         """Whether requests are taken and never answered."""
         self.loses_answers = False
-        """Whether what a POST asks for is done, and the connection closed without a word."""
+        """Whether what a push asks for is done, and the connection closed without a word."""
         self.requests: list[tuple[str, str]] = []
         self.bodies: list[Mapping[str, str]] = []
         """The headers of each POST that say how its body came."""
@@ -149,7 +149,7 @@ class HttpServer:
             capture_output=True,
             check=False,
         )
-        if self.loses_answers and request.command == "POST":
+        if self.loses_answers and request.path.endswith("/git-receive-pack"):
             request.close_connection = True
             return
         _send(request, done.stdout)
@@ -161,7 +161,10 @@ class HttpServer:
         return authorization == f"Basic {login}"
 
     def _cgi(self, request: BaseHTTPRequestHandler, length: int) -> dict[str, str]:
-        path, _, query = request.path.partition("?")
+        # Whoever takes us for a proxy names the host as well; we are every host.
+        address = request.path.removeprefix("http://")
+        at = 0 if address == request.path else address.index("/")
+        path, _, query = address[at:].partition("?")
         env = {
             **os.environ,
             "GIT_PROJECT_ROOT": str(self._root),
@@ -229,6 +232,8 @@ class SshServer:
         self.log = folder / "log"
         self.port = closed_port()
         self._known, self._keys = folder / "known_hosts", folder / "authorized_keys"
+        self.stalled = folder / "stalled"
+        """The file that makes it stall while it is there."""
         self._asked = folder / "asked"
         self._pids = folder / "pids"
         for key in ("host", "user"):
@@ -263,9 +268,13 @@ class SshServer:
         line = f"[{LOOPBACK}]:{self.port} {text}" if text else ""
         self._known.write_text(line, encoding="ascii")
 
-    def stall(self) -> None:
-        """Lets everybody in and then does nothing."""
-        (self.folder / "stalled").touch()
+    def stall(self, *, on: bool = True) -> None:
+        """Lets everybody in and then does nothing, until it is told to go on."""
+        _mark(self.stalled, on=on)
+
+    def refuse_pushes(self, *, on: bool = True) -> None:
+        """Lets everybody read, and tells who wants to write that the key is for reading."""
+        _mark(self.folder / "read-only", on=on)
 
     def running(self) -> list[int]:
         """Returns the processes that this server has started and that still run."""
@@ -288,7 +297,9 @@ class SshServer:
         config.write_text(
             f"IdentityFile {self.folder}/user\nIdentitiesOnly yes\nIdentityAgent none\n"
             f"UserKnownHostsFile {self._known}\nGlobalKnownHostsFile /dev/null\n"
-            "CheckHostIP no\nUpdateHostKeys no\nAddKeysToAgent no\n",
+            "CheckHostIP no\nUpdateHostKeys no\nAddKeysToAgent no\n"
+            # The cheapest there is: each connection begins with it.
+            "KexAlgorithms curve25519-sha256\nCiphers aes128-gcm@openssh.com\n",
             encoding="utf-8",
         )
         self._asked.touch()
@@ -307,7 +318,9 @@ class SshServer:
         command = _write_program(
             self.folder / "command",
             f"{settings}\necho $$ >> {self._pids}\n"
-            f"while [ -e {self.folder}/stalled ]; do sleep 0.05; done\n"
+            f"while [ -e {self.stalled} ]; do sleep 0.05; done\n"
+            f"[ ! -e {self.folder}/read-only ] || case $SSH_ORIGINAL_COMMAND in git-receive-pack*)\n"
+            'echo "ERROR: This key has been marked as read only." >&2; exit 1;; esac\n'
             'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"',
         )
         (self.folder / "sshd_config").write_text(
@@ -315,7 +328,7 @@ class SshServer:
             f"AuthorizedKeysFile {self._keys}\nStrictModes no\nUsePAM no\nPrintMotd no\n"
             f"PasswordAuthentication yes\nKbdInteractiveAuthentication no\n"
             f"PermitRootLogin yes\nAcceptEnv GIT_PROTOCOL\nForceCommand {command}\n"
-            "PermitUserRC no\nMaxStartups 100\n",
+            "PermitUserRC no\nMaxStartups 100\nUseDNS no\nPrintLastLog no\n",
             encoding="utf-8",
         )
         if os.geteuid() == 0:
@@ -337,6 +350,13 @@ class SshServer:
                 raise AssertionError(f"sshd did not start: {self.log.read_text()}")
             time.sleep(0.01)
         return process
+
+
+def _mark(file: Path, *, on: bool) -> None:
+    if on:
+        file.touch()
+    else:
+        file.unlink(missing_ok=True)
 
 
 def _make_key(path: Path) -> None:
