@@ -22,7 +22,7 @@ from gittasks.plumbing.errors import GitError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gittasks.ledger.quarantine import Stray
+    from gittasks.ledger.quarantine import Kept, Stray
     from gittasks.ledger.verify import Finding
     from gittasks.ledger.view import View
 
@@ -48,15 +48,11 @@ def inspect(ledger: View, known: str | None, new: str) -> tuple[Finding, ...]:
     To be called before the branch moves there. Without `known` everything is looked at. Raises
     Corrupt where it is no history of a ledger, or where it cannot be read.
     """
-    kept = quarantine.load(ledger.state_dir)
-    if not kept and known is not None and _is_own(ledger, new):
+    kept = quarantine.read(ledger.state_dir)
+    if not kept.strays and known is not None and _is_own(ledger, new):
         return ()
-    base, checker, findings = _judged(ledger, known, new, kept)
-    after = _kept_after(base, checker)
-    if after != kept:
-        quarantine.save(ledger.state_dir, after)
-        if ledger.is_there:
-            ledger.snapshot.renew()
+    base, checker, findings = _judged(ledger, known, new, kept.strays)
+    _keep(ledger, kept, base, checker)
     return findings
 
 
@@ -71,8 +67,8 @@ def accept(ledger: View, good: str, tip: str) -> Accepted:
     What a remote has is accepted whatever it is, and kept apart; the first commit that only this
     clone has and that does not verify is the end.
     """
-    kept = quarantine.load(ledger.state_dir)
-    checker, base = checker_at(ledger, good, kept)
+    kept = quarantine.read(ledger.state_dir)
+    checker, base = checker_at(ledger, good, kept.strays)
     last = ledger.reader.commit(good)
     findings: list[Finding] = []
     own: set[str] | None = None
@@ -88,15 +84,12 @@ def accept(ledger: View, good: str, tip: str) -> Accepted:
                 # What it did is turned into events, or left out.
                 checker.strays.clear()
                 checker.strays.update(before)
+                checker.touched.pop(commit.oid, None)
                 break
             findings += found
         last = commit
     checker.start_at(last)
-    after = _kept_after(base, checker)
-    if after != kept:
-        quarantine.save(ledger.state_dir, after)
-        if ledger.is_there:
-            ledger.snapshot.renew()
+    _keep(ledger, kept, base, checker)
     return Accepted(last, tuple(findings), checker)
 
 
@@ -182,14 +175,21 @@ def _judged(
     return base, checker, tuple(findings)
 
 
-def _kept_after(base: Sequence[Stray], checker: Checker) -> tuple[Stray, ...]:
-    """Returns what has to be kept so that it holds at `known` as well as at the new tip."""
+def _keep(ledger: View, kept: Kept, base: Sequence[Stray], checker: Checker) -> None:
+    """Keeps what holds where the checker began as well as where it is now."""
     same = {one.stray: one.commit for one in checker.settled if one.is_same}
     before = [
         stray._replace(lifted=(*stray.lifted, same[stray])) if stray in same else stray
         for stray in base
     ]
-    return (*before, *(stray for stray in checker.strays.values() if stray not in base))
+    new = [stray for stray in checker.strays.values() if stray not in base]
+    commits = dict.fromkeys((*kept.invalid, *checker.touched))
+    after = quarantine.Kept((*before, *new), tuple(commits))
+    if after == kept:
+        return
+    quarantine.save(ledger.state_dir, after)
+    if ledger.is_there:
+        ledger.snapshot.renew()
 
 
 def _is_own(ledger: View, new: str) -> bool:

@@ -98,7 +98,7 @@ class Cache:
         self.tip = tip
         strays = quarantine.load(self._folder)
         if strays:
-            self._lift(strays, changes, tip)
+            self._lift(changes, tip)
         db = self._db
         if db is None:
             return
@@ -244,13 +244,14 @@ class Cache:
             )
         rows.Update(db, self._reader(), strays=holding).apply(changes)
 
-    def _lift(self, strays: tuple[Stray, ...], changes: Mapping[str, str | None], tip: str) -> None:
+    def _lift(self, changes: Mapping[str, str | None], tip: str) -> None:
         from gittasks.ledger import quarantine
 
-        after = quarantine.lifted(strays, changes, tip)
-        if after != strays:
+        kept = quarantine.read(self._folder)
+        after = quarantine.lifted(kept.strays, changes, tip)
+        if after != kept.strays:
             try:
-                quarantine.save(self._folder, after)
+                quarantine.save(self._folder, kept._replace(strays=after))
             except OSError:
                 pass
 

@@ -9,7 +9,7 @@ from gittasks.ledger import message
 from gittasks.plumbing.errors import GitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from gittasks.domain.events import Event
     from gittasks.plumbing.objects import Reader
@@ -39,22 +39,32 @@ class Recorded(NamedTuple):
 
 
 def since(
-    repo: Repository, tip: str, after: str | None = None, *, limit: int | None = None
+    repo: Repository,
+    tip: str,
+    after: str | None = None,
+    *,
+    limit: int | None = None,
+    invalid: Collection[str] = (),
 ) -> Iterator[Recorded]:
     """Yields the events up to a commit, newest first, without those up to `after`.
 
-    The first commit of every ledger, which is no event, is left out.
+    The first commit of every ledger, which is no event, is left out, and so are `invalid` ones.
     """
     revisions = (tip,) if after is None else (tip, f"^{after}")
-    yield from commits(repo, revisions, limit=limit)
+    yield from commits(repo, revisions, limit=limit, invalid=invalid)
 
 
 def of_task(
-    repo: Repository, tip: str, task: str, *, limit: int | None = None
+    repo: Repository,
+    tip: str,
+    task: str,
+    *,
+    limit: int | None = None,
+    invalid: Collection[str] = (),
 ) -> Iterator[Recorded]:
-    """Yields the events of one task, newest first."""
+    """Yields the events of one task, newest first, without the commits that are `invalid`."""
     wanted = ("--fixed-strings", f"--grep=Task: {task}")
-    for one in commits(repo, (*wanted, tip)):
+    for one in commits(repo, (*wanted, tip), invalid=invalid):
         # The words may also stand in a text.
         if one.event.task != task:
             continue
@@ -66,16 +76,28 @@ def of_task(
 
 
 def commits(
-    repo: Repository, arguments: Iterable[str], *, limit: int | None = None
+    repo: Repository,
+    arguments: Iterable[str],
+    *,
+    limit: int | None = None,
+    invalid: Collection[str] = (),
 ) -> Iterator[Recorded]:
-    """Yields the events that `git log` with these arguments gives; raises Corrupt at a bad one."""
-    most = () if limit is None else (f"--max-count={limit}",)
+    """Yields the events that `git log` with these arguments gives; raises Corrupt at a bad one.
+
+    `invalid` are commits that are known to count for nothing: they are left out.
+    """
+    most = () if limit is None else (f"--max-count={limit + len(invalid)}",)
     command = ("log", "-z", f"--format={_FORMAT}", "--no-color", "--min-parents=1", *most)
     child = repo.start(*command, *arguments, "--")
     try:
         # What ends early is no record; the status tells why.
-        while (record := child.read_to(b"\0")).endswith(b"\0"):
+        while limit != 0 and (record := child.read_to(b"\0")).endswith(b"\0"):
+            if invalid and record[: record.index(b"\n")].decode("ascii") in invalid:
+                continue
             yield _recorded(record[:-1])
+            limit = None if limit is None else limit - 1
+        if limit == 0:
+            return
         done = child.close()
         if done.status:
             raise GitError(("log",), done.status, os.fsdecode(done.stderr))

@@ -17,27 +17,30 @@ if TYPE_CHECKING:
 __all__ = ["restore", "shared_tips"]
 
 
-def restore(ledger: View, tip: str, strays: Sequence[Stray]) -> bool:
+def restore(ledger: View, tip: str, strays: Sequence[Stray], invalid: Iterable[str]) -> bool:
     """Keeps what a look at the whole ledger has found at its tip; tells whether that was news.
 
     What no remote has is left to whoever writes next: it is not here to stay.
     """
-    kept = quarantine.load(ledger.state_dir)
-    commits = {stray.commit for stray in kept}
-    commits |= _shared(ledger, {stray.commit for stray in strays} - commits)
+    kept = quarantine.read(ledger.state_dir)
+    commits = {*kept.invalid, *_shared(ledger, {*invalid} - {*kept.invalid})}
     tree = ledger.reader.commit(tip).tree
-    _, holding = quarantine.laid_over(ledger.reader, kept, tip, tree, {})
+    _, holding = quarantine.laid_over(ledger.reader, kept.strays, tip, tree, {})
     wanted = {stray.path: stray for stray in strays if stray.commit in commits}
-    if wanted == {path: stray._replace(lifted=()) for path, stray in holding.items()}:
+    is_known = wanted == {path: stray._replace(lifted=()) for path, stray in holding.items()}
+    if is_known and commits == {*kept.invalid}:
         return False
-    others = [stray for stray in kept if holding.get(stray.path) != stray]
+    others = [stray for stray in kept.strays if holding.get(stray.path) != stray]
+    after = quarantine.Kept((*others, *wanted.values()), tuple(sorted(commits)))
+    if is_known:
+        after = after._replace(strays=kept.strays)
     try:
-        quarantine.save(ledger.state_dir, [*others, *wanted.values()])
+        quarantine.save(ledger.state_dir, after)
         ledger.snapshot.rebuild()
     except OSError:
         # Where nothing can be written the next look finds the same.
         return False
-    return True
+    return not is_known
 
 
 def _shared(ledger: View, commits: Iterable[str]) -> set[str]:

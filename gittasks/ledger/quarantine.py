@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MARK",
+    "Kept",
     "Stray",
     "belongs",
+    "invalid",
     "laid_over",
     "lifted",
     "load",
+    "read",
     "row_at",
     "row_of",
     "save",
@@ -80,20 +83,39 @@ def belongs(path: str) -> bool:
     return parse_path(path) is not None or path == PROJECT_FILE or is_shared_text(path)
 
 
+class Kept(NamedTuple):
+    """What the file says: the strays, and every commit that is known to count for nothing."""
+
+    strays: tuple[Stray, ...] = ()
+    invalid: tuple[str, ...] = ()
+
+
 def load(folder: str) -> tuple[Stray, ...]:
+    """Returns the strays that are kept in a folder."""
+    return read(folder).strays
+
+
+def invalid(folder: str) -> frozenset[str]:
+    """Returns the commits that are known to count for nothing."""
+    return frozenset(read(folder).invalid)
+
+
+def read(folder: str) -> Kept:
     """Returns what is kept in a folder, nothing where that cannot be used."""
     try:
         with open(os.path.join(folder, _NAME), encoding="utf-8") as file:
             text = file.read()
     except (OSError, ValueError):
-        return ()
+        return Kept()
     import json
 
     try:
         kept = json.loads(text)
-        return tuple(map(_stray, kept["entries"])) if kept["version"] == VERSION else ()
+        if kept["version"] != VERSION:
+            return Kept()
+        return Kept(tuple(map(_stray, kept["entries"])), tuple(kept["invalid"]))
     except (ValueError, TypeError, LookupError):
-        return ()
+        return Kept()
 
 
 def _stray(fields: Mapping[str, Any]) -> Stray:
@@ -109,10 +131,10 @@ def _stray(fields: Mapping[str, Any]) -> Stray:
     )
 
 
-def save(folder: str, strays: Sequence[Stray]) -> None:
-    """Replaces what is kept; without any there is no file."""
+def save(folder: str, kept: Kept) -> None:
+    """Replaces what is kept; where nothing is there is no file."""
     path = os.path.join(folder, _NAME)
-    if not strays:
+    if kept == Kept():
         try:
             os.unlink(path)
         except FileNotFoundError:
@@ -125,12 +147,13 @@ def save(folder: str, strays: Sequence[Stray]) -> None:
             **stray._asdict(),
             "bad": None if stray.bad is None else {"mode": stray.bad[0], "oid": stray.bad[1]},
         }
-        for stray in strays
+        for stray in kept.strays
     ]
     os.makedirs(folder, exist_ok=True)
     beside = f"{path}.{os.getpid()}"
     with open(beside, "w", encoding="utf-8") as file:
-        json.dump({"version": VERSION, "entries": entries}, file, indent=1)
+        told = {"version": VERSION, "entries": entries, "invalid": list(kept.invalid)}
+        json.dump(told, file, indent=1)
     os.replace(beside, path)
 
 

@@ -246,7 +246,8 @@ def _told(ledger: View, accepted: Accepted) -> str:
     which = "A commit" if commits == 1 else f"{commits} commits"
     verb = "does" if commits == 1 else "do"
     tasks = sorted({stray.task for stray in accepted.checker.strays.values() if stray.task})
-    more = f"; {', '.join(tasks)} keep the last good state" if tasks else ""
+    keeps = "keeps" if len(tasks) == 1 else "keep"
+    more = f"; {', '.join(tasks)} {keeps} the last good state" if tasks else ""
     return f"{which} on {ledger.short_branch} that came from a remote {verb} not verify{more}."
 
 
@@ -320,7 +321,7 @@ def _restored_quarantine(ledger: View, tip: str) -> list[str]:
             return []
         checker.check(commit)
     strays = tuple(checker.strays.values())
-    if not origins.restore(ledger, tip, strays):
+    if not origins.restore(ledger, tip, strays, checker.touched):
         return []
     words = [stray.words for stray in strays]
     return words or ["No document keeps an earlier text any more."]

@@ -82,7 +82,7 @@ def rounds_of(ledger: View, task: Task) -> Rounds:
 
 def _looked_up(ledger: View, task: str, kept: _Kept | None) -> Rounds:
     from gittasks.domain.events import CheckPassed, CheckRefuted, FeedbackGiven
-    from gittasks.ledger import history
+    from gittasks.ledger import history, quarantine
     from gittasks.plumbing.merging import is_ancestor
 
     tip = ledger.tip
@@ -93,7 +93,8 @@ def _looked_up(ledger: View, task: str, kept: _Kept | None) -> Rounds:
         known = kept.found
     rounds: list[Round] = []
     checked: Checked | None = None
-    for recorded in history.commits(ledger.repo, wanted):
+    invalid = quarantine.invalid(ledger.state_dir)
+    for recorded in history.commits(ledger.repo, wanted, invalid=invalid):
         event = recorded.event
         change = event.change
         # The words may also stand in a text.

@@ -205,7 +205,7 @@ class Checker:
         self._last_time = 0
         self._event_ids: set[str] = set()
         self.touched: dict[str, set[str]] = {}
-        """The paths at which a bad commit has left what does not count."""
+        """The commits that count for nothing, and the paths at which they have left something."""
         self.settled: list[Settled] = []
         """The strays that valid events have ended."""
         self.late: int = 0
@@ -352,6 +352,7 @@ class Checker:
     ) -> None:
         """Notes at which paths the tree does not count from this commit on."""
         reason = found[0][2]
+        touched = self.touched.setdefault(commit.oid, set())
         for path, now in changes.items():
             place = parse_path(path)
             task = place[0] if place else None
@@ -364,7 +365,7 @@ class Checker:
             before = self.strays.pop(path, None)
             if now == row_of(good):
                 continue
-            self.touched.setdefault(commit.oid, set()).add(path)
+            touched.add(path)
             self.strays[path] = (
                 Stray(path, task, now, good, commit.oid, reason)
                 if before is None
@@ -461,7 +462,7 @@ def verify(ledger: View) -> Report:
         # Nothing can be said about what stands on something that is not there.
         findings.append(Finding("missing", tip, None, f"The history cannot be read: {error}"))
         return Report(tip, count, 0, tuple(findings), _notes(ledger, checker))
-    origins.restore(ledger, tip, tuple(checker.strays.values()))
+    origins.restore(ledger, tip, tuple(checker.strays.values()), checker.touched)
     findings = [_with_outcome(checker, finding) for finding in findings]
     findings += _at_the_tip(ledger, checker, tip, findings)
     return Report(tip, count, len(checker.fold.tasks), tuple(findings), _notes(ledger, checker))

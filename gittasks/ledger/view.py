@@ -169,11 +169,12 @@ class View:
         self, task: str | None = None, *, since: str | None = None, limit: int | None = None
     ) -> Iterator[Recorded]:
         """Yields the events of the ledger or of one task, newest first."""
-        from gittasks.ledger import history
+        from gittasks.ledger import history, quarantine
 
+        invalid = quarantine.invalid(self.state_dir)
         if task is None:
-            return history.since(self.repo, self.tip, since, limit=limit)
-        return history.of_task(self.repo, self.tip, task, limit=limit)
+            return history.since(self.repo, self.tip, since, limit=limit, invalid=invalid)
+        return history.of_task(self.repo, self.tip, task, limit=limit, invalid=invalid)
 
     def history(self, task: str, limit: int | None = None) -> Iterator[Event]:
         """Yields the events of one task, newest first; bodies are not loaded."""

@@ -559,7 +559,7 @@ def test_what_plain_git_has_brought_is_never_rewritten(shared: Ledger, folder: P
     assert (done.before, anew.repaired) == (
         bad,
         [
-            "A commit on gittasks that came from a remote does not verify; 000001 keep the last"
+            "A commit on gittasks that came from a remote does not verify; 000001 keeps the last"
             " good state."
         ],
     )
@@ -625,11 +625,22 @@ def test_a_file_that_says_nothing_keeps_nothing(shared: Ledger, text: str) -> No
     assert quarantine.load(shared.state_dir) == ()
 
 
+def test_the_history_has_only_what_counts(shared: Ledger) -> None:
+    shared.append(asks(Submit("000001", enter="WORK")))
+    bad = a_commit(shared, b"Task: 000001\n", {})
+    said = event(shared, "000001", Noted(), text="not so")
+    arrive(shared, forged(shared, said, {ONE: b"x"}, bad))
+    shared.append(asks(Note("000002", "goes on")))
+    assert [event.kind for event in shared.history("000001")] == ["submit", "create"]
+    assert [one.event.kind for one in shared.log(limit=2)] == ["note", "submit"]
+
+
 def test_what_is_kept_says_which_documents_of_which_commit(shared: Ledger) -> None:
     good = shared.graph().revision("000001")
     bad = a_jump(shared)
     arrive(shared, bad)
     kept = json.loads((Path(shared.state_dir) / "quarantine.json").read_text())
+    assert kept["invalid"] == [bad]
     assert kept["entries"] == [
         {
             "path": ONE,
