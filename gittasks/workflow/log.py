@@ -26,17 +26,18 @@ def log(
     project: Project, task_id: str | None, *, since: str | None = None, limit: int | None = None
 ) -> Iterator[Entry]:
     """Yields the events of the ledger or of one task, newest first."""
-    from gittasks.ledger import history
+    from gittasks.ledger import history, quarantine
 
     tip = project.ledger.tip
+    invalid = quarantine.invalid(project.ledger.state_dir)
     arguments = [tip] if since is None else [*_newer_than(project, tip, since), tip]
     if task_id is None:
-        for one in history.commits(project.repo, arguments, limit=limit):
+        for one in history.commits(project.repo, arguments, limit=limit, invalid=invalid):
             yield Entry(one.oid, one.event, one.subject)
         return
     left = limit
     wanted = ("--fixed-strings", f"--grep=Task: {task_id}")
-    for one in history.commits(project.repo, (*wanted, *arguments)):
+    for one in history.commits(project.repo, (*wanted, *arguments), invalid=invalid):
         # The words may also stand in a text.
         if one.event.task != task_id:
             continue

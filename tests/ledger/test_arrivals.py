@@ -672,7 +672,7 @@ _COUNTER = itertools.count()
 
 
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_from_wherever_one_looks_everything_is_the_same(home: Path, data: st.DataObject) -> None:
