@@ -110,6 +110,12 @@ def _publish(session: frame.Session) -> None:
 def _run_and_close(words: Sequence[str], session: frame.Session) -> int | None:
     try:
         return run(words, session)
+    except Exception:
+        if session.has_project:
+            # What has happened already is news, whatever became of the rest.
+            for news in dict.fromkeys(session.project.told):
+                session.out.say(news)
+        raise
     finally:
         if session.has_project:
             for warning in dict.fromkeys(session.project.warnings):
