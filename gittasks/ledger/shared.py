@@ -92,9 +92,22 @@ class Shared:
         refs.transaction(self.repo, gone, "gittasks: the remote has it no more")
         if self.ledger.branch in missing:
             return self._nothing(before[self.copy_ref])
+        if not adopting:
+            self._complete(wanted[self.ledger.branch])
         tip = refs.read(self.repo, wanted[self.ledger.branch])
         assert tip is not None
         return self._arrived(before[self.copy_ref], tip)
+
+    def _complete(self, ref: str) -> None:
+        """Brings the ledger's history again where a fetch of the user's has cut it off."""
+        if not remote.is_shallow(self.repo) or not remote.is_cut(self.repo, ref):
+            return
+        try:
+            remote.fetch(
+                self.repo, self.name, {self.ledger.branch: ref}, timeout=self._left(), whole=True
+            )
+        except GitError as error:
+            raise self.told(error) from None
 
     def peek(self) -> str | None:
         """Returns the tip of the remote's ledger with all that it needs, and takes nothing over."""
@@ -103,7 +116,10 @@ class Shared:
             missing = remote.fetch(self.repo, self.name, own, timeout=self._left())
         except GitError as error:
             raise self.told(error) from None
-        return None if missing else refs.read(self.repo, self.incoming(self.ledger.branch))
+        if missing:
+            return None
+        self._complete(self.incoming(self.ledger.branch))
+        return refs.read(self.repo, self.incoming(self.ledger.branch))
 
     def push(self, updates: Sequence[remote.Update]) -> None:
         """Moves refs of the remote, all or none; raises RemoteRaced where another was faster."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import config
@@ -64,6 +65,8 @@ def init(
     chosen = sharing.choose(project, remote)
     if _is_there(project):
         begun = _already(project, base, branch)
+        if remote is None and chosen is not None and _came_along(project):
+            return _shared(project, begun, chosen)
         return begun if remote is None else _shared(project, begun, remote)
     notes: tuple[str, ...] = ()
     if chosen is not None:
@@ -105,12 +108,21 @@ def _elsewhere(
     return (None if found is None else (found[0].removeprefix("refs/remotes/"), found[1])), ()
 
 
+def _came_along(project: Project) -> bool:
+    """Tells whether the ledger is that of a remote, which git has made a branch of this clone."""
+    written = os.path.exists(os.path.join(project.state_dir, "clone-id"))
+    return project.remote is None and not written
+
+
 def _shared(project: Project, begun: Begun, remote: str) -> Begun:
     """Lets this clone share its ledger through a remote from now on."""
     from gittasks.workflow.sync import sync
 
-    sharing.begin(project, remote)
-    done = sync(project)
+    if project.options.offline:
+        sharing.begin(project, remote)
+        return begun._replace(remote=remote)
+    with sharing.beginning(project, remote):
+        done = sync(project)
     return begun._replace(remote=remote, notes=(*begun.notes, *done.notes))
 
 

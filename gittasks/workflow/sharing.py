@@ -6,6 +6,7 @@ A clone shares when `gittasks.remote` is set. Until then nothing is fetched and 
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import Busy, GittasksError, Refused, SyncRefused, UsageFault
@@ -19,7 +20,7 @@ from gittasks.workspaces import branch as branches
 from gittasks.workspaces import records, worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.replay import Lost, Renaming, Replayed
@@ -63,7 +64,38 @@ def begin(site: Site, name: str) -> None:
     """Makes this clone share its ledger through a remote."""
     if site.remote != name:
         site.repo.git("config", "--local", "gittasks.remote", name)
+        keep_from_mirroring(site, name)
         site.repo.forget_config()
+
+
+@contextmanager
+def beginning(site: Site, name: str) -> Iterator[None]:
+    """Makes this clone share its ledger through a remote, unless the block ends in an error."""
+    before = site.remote
+    site.repo.git("config", "--local", "gittasks.remote", name)
+    site.repo.forget_config()
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            site.repo.git("config", "--local", "--unset-all", "gittasks.remote", check=False)
+        else:
+            site.repo.git("config", "--local", "gittasks.remote", before)
+        site.repo.forget_config()
+        raise
+
+
+def keep_from_mirroring(site: Site, name: str) -> None:
+    """Excepts what is written here from a fetch of the user's that overwrites and prunes it."""
+    key = f"remote.{name}.fetch"
+    known = site.config.get_all(key)
+    ours = (site.ledger.branch, f"{HEADS}{site.branch_prefix}*", "refs/gittasks/*")
+    targets = [one.partition(":")[2].partition("*")[0] for one in known if ":" in one]
+    for pattern in ours:
+        is_written = any(target and pattern.startswith(target) for target in targets)
+        if is_written and f"^{pattern}" not in known:
+            site.repo.git("config", "--local", "--add", key, f"^{pattern}")
+            site.repo.forget_config()
 
 
 def has_shared(site: Site) -> bool:
@@ -213,10 +245,30 @@ def _has(site: Site, tip: str, commit: str | None) -> bool:
     return merging.is_ancestor(site.repo, commit, tip)
 
 
+def complete_history(site: Site, task: Task) -> None:
+    """Brings what a task's branch and the base have in common, where git has cut it off here."""
+    if task.branch is None or site.is_offline or not remote.is_shallow(site.repo):
+        return
+    pairs = {
+        name: f"{layout.INCOMING}{name.removeprefix('refs/')}"
+        for name in (HEADS + task.branch, site.base)
+    }
+    found = refs.read_many(site.repo, tuple(pairs.values()))
+    tips = [oid for oid in found.values() if oid is not None]
+    if len(tips) != len(pairs) or merging.merge_base(site.repo, *tips) is not None:
+        return
+    assert site.remote is not None
+    try:
+        remote.fetch(site.repo, site.remote, pairs, whole=True)
+    except GitError as error:
+        raise shared_of(site).told(error) from None
+
+
 def follow_branch(site: Site, task: Task) -> None:
     """Moves our branch of a task to where it was fetched, where that is merely further on."""
     if task.branch is None:
         return
+    complete_history(site, task)
     fetched = fetched_tip(site, task.branch)
     here = refs.read(site.repo, HEADS + task.branch)
     if fetched is None or fetched == here:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.domain import assignment, dependencies, machine
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import Busy, GuardBroken, NotAllowed, UsageFault
+from gittasks.domain.errors import Busy, GuardBroken, NotAllowed, SyncRefused, UsageFault
 from gittasks.domain.requests import Submit
 from gittasks.workflow import dispatch, outbox
 from gittasks.workflow.project import Outcome
@@ -40,6 +40,8 @@ def submit(
     task_id = project.resolve(spelling)
     task = project.task(task_id)
     speaker = project.speaker("submit", task_id)
+    if speaker.role == "manager" and machine.STAGE[task.state].role not in ("manager", None):
+        task = _newest(project, task)
     if task.state == "MANAGER_REVIEW" and speaker.role == "manager" and not (close or enter):
         from gittasks.workflow import land  # only the last submit lands
 
@@ -60,6 +62,19 @@ def submit(
     if check and not appended.events:
         return _checked_at_last(project, outcome)
     return outcome
+
+
+def _newest(project: Project, task: Task) -> Task:
+    """Returns the task as the remote knows it: others may have brought it to the manager by now."""
+    if not project.publishes:
+        return task
+    from gittasks.workflow import sharing  # only a clone that shares
+
+    try:
+        sharing.pull(project)
+    except (Busy, SyncRefused):
+        return task
+    return project.task(task.id)
 
 
 def _entry(enter: str | None) -> State | None:

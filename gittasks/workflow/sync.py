@@ -45,13 +45,19 @@ def sync(
     """Exchanges events with the remote; raises SyncRefused, or Busy where it cannot be reached."""
     name = sharing.require_remote(project)
     began = project.remote is None
-    if began and not dry_run:
-        _require_ledger(project, name)
-        sharing.begin(project, name)
     if dry_run:
         return _foreseen(project, name, push=push, pull=pull, began=began)
+    if not began:
+        return _exchanged(project, push=push, pull=pull)
+    _require_ledger(project, name)
+    with sharing.beginning(project, name):
+        return _exchanged(project, push=push, pull=pull)._replace(began=True)
+
+
+def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
     project.recover()
     shared = sharing.shared_of(project)
+    sharing.keep_from_mirroring(project, shared.name)
     done = ledgers.sync(
         shared,
         sharing.to_push(project),
@@ -63,7 +69,7 @@ def sync(
         followed=lambda replayed: sharing.follow(project, replayed),
     )
     project.ledger.has_written = False
-    return _told(project, done, began=began)
+    return _told(project, done, began=False)
 
 
 def publish_quietly(project: Project) -> str | None:
