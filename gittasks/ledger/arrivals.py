@@ -13,7 +13,10 @@ from gittasks.domain.errors import Corrupt
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
 from gittasks.ledger import origins, quarantine
+from gittasks.ledger.graph import LedgerGraph
 from gittasks.ledger.layout import BACKUP, parse_path, path_of
+from gittasks.ledger.locking import unwritable
+from gittasks.ledger.snapshot import Snapshot
 from gittasks.ledger.trees import changed_paths
 from gittasks.ledger.verify import Checker, Fold, is_root, oldest_first
 from gittasks.plumbing import objects
@@ -98,7 +101,7 @@ def checker_at(
 ) -> tuple[Checker, tuple[Stray, ...]]:
     """Returns a checker that stands at a commit, and the strays that hold there."""
     reader = ledger.reader
-    graph = ledger.graph()
+    graph = _graph(ledger, known)
     commit = reader.commit(known)
     here = reader.commit(graph.tip).tree
     fold = Fold(reader, graph)
@@ -116,6 +119,16 @@ def checker_at(
     checker = Checker(ledger.repo, reader, fold)
     checker.start_at(commit)
     return checker, tuple(holding.values())
+
+
+def _graph(ledger: View, known: str) -> LedgerGraph:
+    try:
+        return ledger.graph()
+    except Corrupt:
+        # A hand has left there what is no ledger.
+        snapshot = Snapshot(ledger.state_dir, lambda: ledger.reader)
+        snapshot.refresh(known)
+        return LedgerGraph(snapshot, lambda: ledger.reader)
 
 
 def _place(fold: Fold, reader: objects.Reader, path: str, now: tuple[str, str] | None) -> None:
@@ -187,9 +200,16 @@ def _keep(ledger: View, kept: Kept, base: Sequence[Stray], checker: Checker) -> 
     after = quarantine.Kept((*before, *new), tuple(commits))
     if after == kept:
         return
-    quarantine.save(ledger.state_dir, after)
+    try:
+        quarantine.save(ledger.state_dir, after)
+    except OSError as error:
+        raise unwritable(error) from None
     if ledger.is_there:
-        ledger.snapshot.renew()
+        try:
+            ledger.snapshot.renew()
+        except Corrupt:
+            # What is there now is no ledger; whoever goes on from here looks at another commit.
+            pass
 
 
 def _is_own(ledger: View, new: str) -> bool:

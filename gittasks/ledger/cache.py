@@ -130,13 +130,16 @@ class Cache:
         self.refresh(self.tip)
         db = self._db
         assert db is not None
-        db.execute("BEGIN IMMEDIATE")
         try:
-            self._carry(db, *_meta(db), {}, quarantine.load(self._folder))
-            db.execute("COMMIT")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                self._carry(db, *_meta(db), {}, quarantine.load(self._folder))
+                db.execute("COMMIT")
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error:
+            self.rebuild()
 
     def select(self, sql: str, arguments: Sequence[Any] = ()) -> list[Any]:
         """Returns the answer at our commit, whatever other processes do to the file meanwhile."""

@@ -585,6 +585,19 @@ def test_what_a_hand_adds_to_a_bad_commit_is_adopted_alone(shared: Ledger, folde
     anew.close()
 
 
+def test_settings_that_a_hand_removes_here_stay(shared: Ledger, folder: Path) -> None:
+    good = shared.tip
+    git(folder, "update-ref", BRANCH, a_commit(shared, b"rm\n", {PROJECT_FILE: None}))
+    anew = open_ledger(folder)
+    done = anew.append(asks(Note("000001", "hello")))
+    assert (done.before, anew.repaired[1:]) == (
+        good,
+        [f"The file {PROJECT_FILE} was removed by hand; it stays as it was."],
+    )
+    assert anew.project().base == "master"
+    anew.close()
+
+
 def test_a_fresh_clone_takes_over_what_counts(shared: Ledger, folder: Path, home: Path) -> None:
     bad = a_jump(shared)
     arrive(shared, bad)
