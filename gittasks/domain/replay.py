@@ -89,6 +89,9 @@ _MESSAGE_LIMIT = 1_000_000
 _REASON_LIMIT = 1_000
 _MANY_ROWS = 200
 
+_REPAIRS = ("edit", "note")
+"""What may be said about a task that something invalid has arrived of; it is well from then on."""
+
 _LINKS = ("depends_on", "parent", "supersedes", "follows")
 
 # What carrying out an event that is not as any tool writes it can end in.
@@ -160,6 +163,8 @@ class Common(NamedTuple):
     """Tells whether a number belongs to a document that cannot be read."""
     renewed: Callable[[Task], str | None] = lambda _task: None
     """Gives the later end of a claim's lease; asked only where the lease looks expired."""
+    quarantined: Callable[[str], str | None] = lambda _number: None
+    """Gives why a task keeps its last good state until it is repaired, None for all others."""
 
 
 def replay(common: Common, local: Sequence[Local]) -> Replayed:
@@ -190,7 +195,8 @@ class _Plan(NamedTuple):
 class _Replay:
     def __init__(self, common: Common, local: Sequence[Local]) -> None:
         self.common = common
-        self.local = local
+        self.known = {one.event.event_id for one in local}
+        self.local = self._told_apart(local)
         self.graph = Overlay(common.graph)
         self.settings = common.settings
         self.texts: dict[str, bytes | None] = {}
@@ -207,18 +213,23 @@ class _Replay:
         self.rejected: list[tuple[Event, str]] = []
         self.notes: list[str] = []
         self.numbers = {one.event.task for one in local if _is_new(one.event) and one.event.task}
-        self.known = {one.event.event_id for one in local}
+
+    def _told_apart(self, local: Iterable[Local]) -> list[Local]:
+        """Returns the events, of two with one id the second with another one."""
+        ids: set[str] = set()
+        apart = []
+        for one in local:
+            event = one.event
+            if event.event_id in ids:
+                event = event._replace(event_id=self._derived(event.event_id, "again"))
+            ids.add(event.event_id)
+            apart.append(one._replace(event=event))
+        return apart
 
     def run(self) -> Replayed:
-        said: set[str] = set()
         for place, one in enumerate(self.local):
-            if place in self.taken:
-                continue
-            event = one.event
-            if event.event_id in said:
-                event = event._replace(event_id=self._derived(event.event_id, "again"))
-            said.add(event.event_id)
-            self._take(place, one._replace(event=event))
+            if place not in self.taken:
+                self._take(place, one)
         return Replayed(
             tuple(self.steps),
             tuple(self.renamed),
@@ -286,7 +297,7 @@ class _Replay:
             self.lost[event.claim] = Lost(*name, event.claim, event.actor, branch, reason)
         if _is_new(event) and task is None and event.task is not None:
             self.gone.add(event.task)
-        self._reject(place, one, reason, quiet=refusal.quiet)
+        self._reject(place, one, reason, quiet=refusal.quiet or is_lost)
 
     def _task(self, event: Event) -> Task | None:
         known = None if event.uid is None else self.graph.with_uid(event.uid)
@@ -297,7 +308,7 @@ class _Replay:
     def _put(self, event: Event, place: int | None) -> None:
         """Adds one event that is legal where it stands; raises _NotApplied for another one."""
         task = None if event.task is None else self.graph.get(event.task)
-        objection = machine.objection(self.graph, event)
+        objection = machine.objection(self.graph, event) or self._objection_to_quarantine(event)
         if objection is not None:
             raise _NotApplied(objection)
         if _cost(event.text) + len(data_of(event.change)) > _MESSAGE_LIMIT:
@@ -308,6 +319,14 @@ class _Replay:
             _require_room(after, body_after)
             self.graph.put(after, None if task is not None and body_after is body else body_after)
         self.steps.append(Step(event, place))
+
+    def _objection_to_quarantine(self, event: Event) -> str | None:
+        """Returns why a task does not go on of which something invalid has come, if so."""
+        reason = None if event.task is None else self.common.quarantined(event.task)
+        said = [event, *(step.event for step in self.steps)] if reason is not None else []
+        if any(one.task == event.task and one.kind in _REPAIRS for one in said):
+            return None
+        return reason and f"the task {event.task} keeps its last good state, because {reason}"
 
     def _again(self, event: Event, task: Task, **changes: Any) -> Event:
         """Returns an event as it is said now about a task that may have moved or been renamed."""
@@ -440,7 +459,7 @@ class _Replay:
             try:
                 self._put(self._again(event, task, target=task.state), place)
             except _NotApplied:
-                # Its document has no room left.
+                # Its document has no room left, or waits for being repaired.
                 task = None
         if task is None:
             about_none = event._replace(task=None, uid=None, source=None, target=None)
@@ -772,18 +791,15 @@ class _Replay:
         if event.claim is None or task.claim == event.claim:
             raise _NotApplied("it is so already", quiet=True)
         if not task.is_open:
-            raise _NotApplied("the task is closed", quiet=True)
+            raise _NotApplied("the task is closed")
         if task.state != event.source:
-            raise _NotApplied(_elsewhere(task, event), quiet=True)
+            raise _NotApplied(_elsewhere(task, event))
         branch = self._branch(task, change)
         request = Claim(
             task.id, event.claim, seconds_of(change.lease_expires), branch, change.base,
             change.dispatched, change.assignment,
         )  # fmt: skip
-        try:
-            self._decide(place, one, request, "claim")
-        except GittasksError as refusal:
-            raise _NotApplied(_sentence(refusal), quiet=True) from None
+        self._decide(place, one, request, "claim")
         if branch != change.branch and change.branch not in self.branches:
             self.branches.add(change.branch)
             self.renamed.append(Renaming(task.uid, task.id, task.id, (change.branch, branch)))

@@ -576,7 +576,8 @@ def test_a_claim_that_is_there_already_is_not_lost() -> None:
     ours.claims()
     theirs.has(*(event._replace(event_id=hexadecimal("twice")) for event in ours.past))
     met = replay(theirs.common(), ours.local)
-    assert (met.lost, [why for _, why in met.rejected]) == ((), ["it is so already"])
+    said = met.steps[0].event.change
+    assert (met.lost, said) == ((), Rejected("claim", "it is so already", quiet=True))
 
 
 def test_a_claim_of_a_task_that_is_not_there_is_lost() -> None:
@@ -1542,7 +1543,10 @@ def test_a_setting_on_top_of_unknown_ones_is_not_set() -> None:
 
 @pytest.mark.parametrize(
     ("base", "reasons"),
-    [("main", [("it is so already", True)]), ("trunk", [("others have set base too: base stays 'main'", False)])],
+    [
+        ("main", [("it is so already", True)]),
+        ("trunk", [("others have set base too: base stays 'main'", False)]),
+    ],
 )
 def test_a_ledger_that_began_twice_is_the_one_of_the_others(
     base: str, reasons: list[tuple[str, bool]]
@@ -1647,6 +1651,43 @@ def test_a_name_that_follows_is_not_given_twice() -> None:
     ]
 
 
+# ------------------------------------------------------------------- tasks that wait for a repair
+
+
+BROKEN = "the commit 0123 is not valid"
+WAITS = f"the task 000001 keeps its last good state, because {BROKEN}"
+
+
+def test_a_task_that_waits_for_a_repair_does_not_go_on_and_its_document_is_not_touched() -> None:
+    theirs, ours = _apart(task_at("WORK"))
+    theirs.quarantined = {ONE: BROKEN}
+    claim = ours.claims()
+    _submits(ours, claim)
+    met = meets(theirs, ours)
+    assert met.told == [("rejected", None), ("rejected", None)]
+    assert _kept(met) == [(WAITS, True), (f"its claim was lost: {WAITS}", False)]
+
+
+def test_a_task_that_was_repaired_here_goes_on() -> None:
+    theirs, ours = _apart(task_at("WORK"))
+    theirs.quarantined = {ONE: BROKEN}
+    NEW_TITLE(ours)
+    ours.holds()
+    assert meets(theirs, ours).events == ours.past
+
+
+def test_a_landing_that_would_take_on_what_waits_for_a_repair_is_not_applied() -> None:
+    waiting = task_at("BLOCKED")._replace(depends_on=(TWO,))
+    theirs, ours = _apart(waiting, task_at("MANAGER_REVIEW", 2))
+    theirs.quarantined = {ONE: BROKEN}
+    ours.lands(2)
+    met = meets(theirs, ours)
+    assert [reason for reason, _ in _kept(met)] == [WAITS, "the task is at BLOCKED now"]
+    assert (met.task(2).state, met.rows(2)) == (
+        "MANAGER_REVIEW", [f"submit by ada was not applied: {WAITS}"],
+    )  # fmt: skip
+
+
 # ------------------------------------------------------------------------------------ odd events
 
 
@@ -1666,7 +1707,8 @@ def _not_applied(*events: Event, settings: Project | None = None) -> list[tuple[
     replayed = replay(theirs.common(), local)
     check_ids(theirs.past, local, replayed)
     applied(theirs, replayed)
-    return [(e.kind, why) for e, why in replayed.rejected]
+    changes = [step.event.change for step in replayed.steps]
+    return [(c.event, c.reason) for c in changes if isinstance(c, Rejected)]
 
 
 CLAIMED = Claimed("2027-01-15T08:00:00Z", "task/000001", BASE, BASE)
