@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import Busy, GittasksError, Refused, SyncRefused, UsageFault
+from gittasks.domain.events import Rejected
 from gittasks.ledger import layout
 from gittasks.ledger.shared import Shared, SyncLock
 from gittasks.plumbing import merging, refs, remote
@@ -363,13 +364,28 @@ def follow(site: Site, replayed: Replayed) -> None:
         told.append(_set_aside(site, lost))
     told += replayed.notes
     claims = {one.claim for one in replayed.lost}
-    for event, reason in replayed.rejected:
+    for event, reason in heard(replayed):
         if event.kind == "claim" and event.claim in claims:
             continue
-        if event.kind != "unblock":
-            what = f"{event.kind} of {event.task}" if event.task else event.kind
-            told.append(f"Your {what} was not applied: {reason}.")
+        what = f"{event.kind} of {event.task}" if event.task else event.kind
+        told.append(f"Your {what} was not applied: {reason}.")
     site.told += tuple(told)
+
+
+def heard(replayed: Replayed) -> list[tuple[Event, str]]:
+    """Returns what was not applied and has to be told, with the reasons; not what is so anyway."""
+    claims = {one.claim for one in replayed.lost}
+    quiet = {
+        step.event.event_id
+        for step in replayed.steps
+        if isinstance(step.event.change, Rejected) and step.event.change.quiet
+    }
+    return [
+        (event, reason)
+        for event, reason in replayed.rejected
+        if (event.kind == "claim" and event.claim in claims)
+        or (event.event_id not in quiet and event.kind != "unblock")
+    ]
 
 
 def finish(site: Site) -> None:

@@ -113,7 +113,7 @@ def _told(project: Project, done: ledgers.Synced, *, began: bool) -> Synced:
     for replayed in done.replayed:
         renamed += [one for one in replayed.renamed if one.old != one.new]
         lost += replayed.lost
-        rejected += [(e.kind, e.task, why) for e, why in replayed.rejected if e.kind != "unblock"]
+        rejected += [(e.kind, e.task, why) for e, why in sharing.heard(replayed)]
     return Synced(
         done.remote,
         done.tip,
