@@ -6,6 +6,7 @@ part of the name of the test: the same seed tells the same story again.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -15,8 +16,9 @@ from random import Random
 import pytest
 
 from gittasks.domain.errors import GittasksError
-from gittasks.domain.machine import CLAIMABLE, HELD
+from gittasks.domain.machine import CLAIMABLE, HELD, STAGE
 from gittasks.domain.replay import Replayed
+from gittasks.domain.requests import Claim, Create, Speaker
 from gittasks.domain.task import Task
 from gittasks.ledger import sync as ledgers
 from gittasks.workflow import (
@@ -36,7 +38,9 @@ from gittasks.workflow import (
     sync,
 )
 from gittasks.workflow.project import Project
-from tests.support.clones import Clone, Crash, Fragile, Team, duplicate_push
+from gittasks.workspaces import records
+from tests.support.clones import Clone, Crash, Fragile, Team, duplicate_push, publish_dying
+from tests.support.git import git
 from tests.support.remotes import away
 
 CLONES = 5
@@ -91,6 +95,8 @@ class Story:
             act()
         except GittasksError as refusal:
             self.refused[f"{verb}: {type(refusal).__name__}"] += 1
+        except Crash:
+            self.done[f"{verb} and die"] += 1
         else:
             self.done[verb] += 1
 
@@ -109,10 +115,11 @@ class Story:
         self.team.exchange(one, verb)
 
     def told(self, seed: int) -> str:
-        """Returns what happened, in two lines."""
+        """Returns what happened, in a few lines."""
         return (
             f"seed {seed}: {len(self.team.accepted)} events were accepted by some clone\n"
-            f"done {dict(self.done)}, refused {dict(self.refused)}\n"
+            f"done {dict(self.done)}\nrefused {dict(self.refused)}\n"
+            f"on the remote {dict(self.team.kinds())}\n"
         )
 
     def text(self) -> str:
@@ -259,6 +266,37 @@ def _claim(story: Story, one: Clone, alive: list[Task]) -> None:
         story.team.confirmed_claims[outcome.task.claim] = outcome.task.id
 
 
+def _publish_and_die(story: Story, one: Clone, alive: list[Task]) -> None:
+    """Claims or creates where all see it, and dies while the remote is asked or told."""
+    story.team.note_down(one)
+    one.close()
+    at, after = story.dice.randrange(1, 4), story.chance(0.7)
+    actor = story.dice.choice(AGENTS)
+    project = one.project(actor, offline=False)
+    free = [task for task in alive if task.state in CLAIMABLE and not task.claim]
+    request: Create | Claim
+    if not free or story.chance(0.3):
+        request = Create(story.text(), os.urandom(16).hex(), BODY.encode(), (), 2, (), ())
+        speaker = Speaker(actor, "manager")
+    else:
+        task = story.dice.choice(free)
+        role = STAGE[task.state].role
+        assert role is not None
+        secret, mark = records.new_secret()
+        record = records.ClaimRecord(mark, secret, task.id, task.uid, actor, role, task.state)
+        records.write(project.state_dir, record)
+        base = git(one.folder, "rev-parse", "master")
+        branch = task.branch or f"task/{task.id}-{task.uid[:4]}"
+        ends = project.clock() + 3_600
+        request = Claim(task.id, mark, ends, branch, task.base or base, task.dispatched or base)
+        speaker = Speaker(actor, role, mark)
+    try:
+        publish_dying(project, [request], speaker, at, after=after)
+    finally:
+        # The next command is another process.
+        one.close()
+
+
 def _release(story: Story, one: Clone, alive: list[Task]) -> None:
     task = story.dice.choice([task for task in alive if task.claim] or alive)
     if story.chance(0.5):
@@ -356,6 +394,7 @@ VERBS: dict[str, Callable[[Story, Clone, list[Task]], None]] = {
     "create many": _create_many,
     "advance": _advance,
     "claim": _claim,
+    "publish": _publish_and_die,
     "release": _release,
     "title": _title,
     "field": _field,
@@ -394,7 +433,18 @@ def _told(folder: Path, seed: int, events: int) -> Story:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_clones_agree_whatever_they_do_alone(tmp_path: Path, seed: int) -> None:
-    _told(tmp_path, seed, EVENTS)
+    story = _told(tmp_path, seed, EVENTS)
+    # Otherwise they would have had nothing to agree about.
+    assert story.team.kinds().keys() >= {"rejected", "renumber", "claim", "pass", "unblock"}
+
+
+def test_a_remote_that_was_set_back_gets_all_again(tmp_path: Path) -> None:
+    story = _told(tmp_path, 21, 150)
+    story.team.set_back(40)
+    # What was confirmed since then may be decided otherwise by whoever comes first.
+    story.team.confirmed_claims.clear()
+    story.team.confirmed_tasks.clear()
+    story.play(300)
 
 
 @pytest.mark.slow

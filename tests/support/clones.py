@@ -14,8 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from gittasks.domain.decide import decide_all
 from gittasks.domain.errors import GittasksError
+from gittasks.domain.requests import Request, Speaker
 from gittasks.domain.task import Task
+from gittasks.ledger import publishing
 from gittasks.ledger.shared import Arrived, Shared
 from gittasks.plumbing import remote
 from gittasks.plumbing.errors import RemoteRaced
@@ -178,6 +181,10 @@ class Team:
         """Returns the tip of the remote's ledger."""
         return git(self.remote, "rev-parse", LEDGER)
 
+    def kinds(self) -> Counter[str]:
+        """Returns how many events of each kind are on the remote."""
+        return Counter(event.kind for event in written(self.remote, self.tip))
+
     def note_down(self, one: Clone) -> None:
         """Writes what a clone has accepted since the last time into the book."""
         tip = one.tip
@@ -202,6 +209,13 @@ class Team:
             one.close()
             self.note_down(one)
         return True
+
+    def set_back(self, events: int) -> None:
+        """Puts the remote's ledger back to how it was, as from a backup; nothing newer is there."""
+        older = git(self.remote, "rev-parse", f"{LEDGER}~{events}")
+        git(self.remote, "update-ref", LEDGER, older)
+        git(self.remote, "reflog", "expire", "--expire=now", "--all")
+        git(self.remote, "prune", "--expire=now")
 
     # -------------------------------------------------------------------------- what has to hold
 
@@ -231,7 +245,7 @@ class Team:
         places = {event.commit: number for number, event in enumerate(events)}
         log = self.remote.joinpath("logs", *LEDGER.split("/")).read_text(encoding="utf-8")
         moves = [line.split(" ")[:2] for line in log.splitlines()]
-        assert moves
+        assert moves, "the remote never moved"
         for old, new in moves:
             assert new in places, f"the remote once had {new}"
             assert places.get(old, -1) < places[new], f"the remote went back to {new}"
@@ -362,3 +376,16 @@ def duplicate_push(project: Project) -> None:
         # Where the remote has more by now, it does not go back for it.
         with suppress(RemoteRaced):
             shared.push([again])
+
+
+def publish_dying(
+    project: Project, requests: Sequence[Request], speaker: Speaker, at: int, *, after: bool
+) -> None:
+    """Publishes what counts only on the remote, and dies at the n-th time that it speaks with it."""
+    publishing.append(
+        Fragile(project, at, after=after),
+        lambda graph: decide_all(graph, requests, project.facts(speaker)),
+        names=(project.base,),
+        globs=sharing.globs(project),
+        followed=lambda replayed: sharing.follow(project, replayed),
+    )
