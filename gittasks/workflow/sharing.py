@@ -34,6 +34,8 @@ HEADS = "refs/heads/"
 LEASES = "refs/gittasks/leases/*"
 _SHOWN_COMMITS = 5
 _NO_PATIENCE = 0.05
+_JUDGED = ("CHECK", "WORK_REVIEW", "MANAGER_REVIEW")
+"""The states in which others look at exactly what was submitted."""
 
 
 def shared_of(site: Site, *, timeout: float | None = None) -> Shared:
@@ -335,6 +337,9 @@ def _by_branch(site: Site, names: set[str]) -> dict[str, Task]:
 def _is_ours(site: Site, task: Task, here: str, there: str | None) -> bool:
     """Tells whether our branch of a task has what the remote's lacks, and may be published."""
     if here in (there, task.base):
+        return False
+    if task.state in _JUDGED and here != task.submitted_tip:
+        # Nobody has submitted what came after.
         return False
     if task.claim is not None and task.state == "WORK":
         record = records.with_claim(site.state_dir, task.claim)
