@@ -17,12 +17,18 @@ from gittasks.domain.events import Configured, Initialized
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
 from gittasks.domain.replay import Common, Local, Replayed, replay
-from gittasks.ledger import aftermath, history, journal, layout, message, recover, repair
+from gittasks.ledger import aftermath, history, journal, layout, message, recover, refusals, repair
 from gittasks.ledger.build import Builder
 from gittasks.ledger.shared import SyncLock
 from gittasks.ledger.writing import require_not_checked_out
 from gittasks.plumbing import merging, objects, refs
-from gittasks.plumbing.errors import GitError, RefMoved, RemoteRaced, RemoteUnreachable
+from gittasks.plumbing.errors import (
+    GitError,
+    RefMoved,
+    RemoteRaced,
+    RemoteRefused,
+    RemoteUnreachable,
+)
 from gittasks.plumbing.remote import Update
 
 if TYPE_CHECKING:
@@ -110,11 +116,12 @@ def sync(  # noqa: PLR0913
                 ledger.refresh()
                 _require_up_to_date(shared, arrived.tip)
             done = done._replace(tip=ledger.tip, pending=unpublished(ledger, arrived.tip))
-            updates = _updates(ledger, arrived.tip, branches) if push else []
+            updates = _updates(shared, arrived.tip, branches) if push else []
             if not updates:
                 return done
-            if _is_pushed(shared, updates, tried):
-                sent = tuple(one.name for one in updates if one.name != ledger.branch)
+            moved = _pushed(shared, updates, tried)
+            if moved is not None:
+                sent = tuple(one.name for one in moved if one.new and one.name != ledger.branch)
                 done = done._replace(
                     published=done.published + done.pending,
                     branches=(*done.branches, *sent),
@@ -167,27 +174,42 @@ def _require_up_to_date(shared: Shared, tip: str | None) -> None:
         )
 
 
-def _updates(ledger: Ledger, tip: str | None, branches: Branches) -> list[Update]:
+def _updates(shared: Shared, tip: str | None, branches: Branches) -> list[Update]:
+    ledger = shared.ledger
     here = ledger.tip
     own = [] if here == tip else [Update(ledger.branch, here, tip, plain=True)]
-    return [*own, *branches(tip, here)]
+    return [*own, *refusals.without_refused(ledger, shared.name, branches(tip, here))]
 
 
-def _is_pushed(shared: Shared, updates: Sequence[Update], tried: int) -> bool:
+def _pushed(shared: Shared, updates: Sequence[Update], tried: int) -> list[Update] | None:
+    """Returns the moves that the remote has made, None for a race."""
     try:
-        shared.push(updates)
+        return _push(shared, updates)
     except RemoteRaced:
         pause(tried)
-        return False
+        return None
     except RemoteUnreachable as error:
         if not error.maybe_done:
             raise shared.told(error) from None
         # The next fetch tells whether it was done.
         pause(tried)
-        return False
+        return None
     except GitError as error:
         raise shared.told(error) from None
-    return True
+
+
+def _push(shared: Shared, updates: Sequence[Update]) -> list[Update]:
+    """Pushes all, or where the remote refuses only what can be left out, the rest."""
+    try:
+        shared.push(updates)
+        return list(updates)
+    except RemoteRefused as error:
+        optional = {one.name for one in updates if refusals.is_optional(one)}
+        if not error.names or not optional.issuperset(error.names):
+            raise
+        refusals.note(shared.ledger, shared.name, updates, error.names)
+    left = refusals.without_refused(shared.ledger, shared.name, updates)
+    return _push(shared, left) if left else []
 
 
 def unpublished(ledger: Ledger, copy: str | None) -> int:

@@ -102,6 +102,21 @@ def _fetch(project: Project, task_id: str) -> None:
     task = project.task(task_id)
     if task.state == "MANAGER_REVIEW":
         sharing.follow_branch(project, task)
+        _bring_back(project, task)
+
+
+def _bring_back(project: Project, task: Task) -> None:
+    """Makes the branch again that a forge has deleted when it had merged it."""
+    from gittasks.workflow import sharing
+
+    ref, tip = branches.HEADS + str(task.branch), task.submitted_tip
+    base = sharing.fetched_tip(project, project.settings.base)
+    if tip is None or base is None or refs.read(project.repo, ref) is not None:
+        return
+    if project.ledger.reader.get(tip) is None or not merging.is_ancestor(project.repo, tip, base):
+        return
+    note = f"gittasks: {task.id} was merged elsewhere"
+    refs.compare_and_swap(project.repo, ref, tip, None, note)
 
 
 def require_no_landing(project: Project, task_id: str) -> None:

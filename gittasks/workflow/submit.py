@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from gittasks.domain import assignment, dependencies, machine
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import Busy, GuardBroken, NotAllowed, SyncRefused, UsageFault
+from gittasks.domain.errors import (
+    Busy,
+    GuardBroken,
+    NotAllowed,
+    SyncRefused,
+    UnknownTask,
+    UsageFault,
+)
 from gittasks.domain.requests import Submit
 from gittasks.workflow import dispatch, outbox
 from gittasks.workflow.project import Outcome
@@ -38,10 +45,8 @@ def submit(
     `text` is the own section for an author and a remark for anybody else.
     """
     task_id = project.resolve(spelling)
-    task = project.task(task_id)
     speaker = project.speaker("submit", task_id)
-    if speaker.role == "manager" and machine.STAGE[task.state].role not in ("manager", None):
-        task = _newest(project, task)
+    task = _known(project, task_id, speaker)
     if task.state == "MANAGER_REVIEW" and speaker.role == "manager" and not (close or enter):
         from gittasks.workflow import land  # only the last submit lands
 
@@ -64,17 +69,23 @@ def submit(
     return outcome
 
 
-def _newest(project: Project, task: Task) -> Task:
-    """Returns the task as the remote knows it: others may have brought it to the manager by now."""
-    if not project.publishes:
-        return task
-    from gittasks.workflow import sharing  # only a clone that shares
-
+def _known(project: Project, task_id: str, speaker: Speaker) -> Task:
+    """Returns the task; where it is not the manager's turn here, as the remote knows it by now."""
     try:
-        sharing.pull(project)
-    except (Busy, SyncRefused):
-        return task
-    return project.task(task.id)
+        task = project.task(task_id)
+        is_known = machine.STAGE[task.state].role in ("manager", None)
+    except UnknownTask:
+        is_known = False
+        if not project.publishes:
+            raise
+    if project.publishes and speaker.role == "manager" and not is_known:
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        try:
+            sharing.pull(project)
+        except (Busy, SyncRefused) as error:
+            project.told += (error.message,)
+    return project.task(task_id)
 
 
 def _entry(enter: str | None) -> State | None:
