@@ -29,7 +29,15 @@ KINDS = {
     "sparse": ("--sparse",),
 }
 BARE = ("bare", "mirror")
+TELLING = ("depth 1 of all branches", "without blobs", "mirror")
+"""The kinds whose work goes other ways; all of them are played by the slow tests."""
 SHALLOW = tuple(kind for kind, options in KINDS.items() if "--depth=1" in options)
+
+
+def some_or_slow(some: tuple[str, ...]) -> list[object]:
+    """Returns all kinds, most of them for the slow tests."""
+    slow = pytest.mark.slow
+    return [kind if kind in some else pytest.param(kind, marks=slow) for kind in KINDS]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +75,7 @@ def rows(one: Clone) -> list[tuple[str, str]]:
     return [(row["id"], row["title"]) for row in found]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_or_slow(("plain", "single branch", "depth 1", "mirror")))
 def test_before_it_has_the_ledger_a_clone_says_how_to_get_it(told: Shared, kind: str) -> None:
     one = cloned(told, kind)
     before = refs_of(one.folder)
@@ -81,7 +89,10 @@ def test_before_it_has_the_ledger_a_clone_says_how_to_get_it(told: Shared, kind:
     assert refs_of(one.folder) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    some_or_slow((*TELLING, "depth 1", "single branch", "bare", "another name of the remote")),
+)
 def test_a_clone_of_any_kind_takes_the_ledger_over_and_works(told: Shared, kind: str) -> None:
     one = cloned(told, kind)
     commits = one.git("rev-list", "--count", "master")
@@ -109,7 +120,7 @@ def test_a_clone_of_any_kind_takes_the_ledger_over_and_works(told: Shared, kind:
     assert one.git("rev-list", "--count", "master") == commits
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_or_slow(TELLING))
 def test_work_in_a_clone_of_any_kind_lands_in_another(told: Shared, kind: str) -> None:
     one = cloned(told, kind)
     one.manager("init")
@@ -127,7 +138,7 @@ def test_work_in_a_clone_of_any_kind_lands_in_another(told: Shared, kind: str) -
     assert one.show("1")["outcome"] == "landed"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_or_slow(TELLING))
 def test_a_clone_of_any_kind_lands_the_work_of_another(told: Shared, kind: str) -> None:
     tree = told.bob.start("1")
     told.bob.commit(tree, {"new.txt": "new\n"})
@@ -143,7 +154,11 @@ def test_a_clone_of_any_kind_lands_the_work_of_another(told: Shared, kind: str) 
     one.manager("fsck")
 
 
-@pytest.mark.parametrize("kind", SHALLOW)
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in SHALLOW if kind == "depth 1"]
+    + [pytest.param(kind, marks=pytest.mark.slow) for kind in SHALLOW if kind != "depth 1"],
+)
 def test_a_cut_off_clone_can_be_deepened_afterwards(told: Shared, kind: str) -> None:
     one = cloned(told, kind)
     one.manager("init")
