@@ -22,6 +22,7 @@ __all__ = [
     "patient_transaction",
     "remove_stale",
     "stale_age",
+    "steps_between",
 ]
 
 _STALE_SECONDS = 10.0
@@ -29,6 +30,7 @@ _STALE_SECONDS = 10.0
 _DEAD_SECONDS = 0.5
 _PAUSE_SECONDS = 0.05
 _REWRITES = 5
+_NEAR = 6
 
 
 def patient_transaction(
@@ -90,13 +92,32 @@ def _a_writer_died(ledger: View) -> bool:
 
 def contains(ledger: View, tip: str, oid: str) -> bool:
     """Tells whether a commit is there and one of those up to a tip."""
-    if tip == oid:
+    if steps_between(ledger, oid, tip) is not None:
         return True
     # The branch may name anything by now.
     found = ledger.reader.many((tip, oid))
     if not all(one is not None and one.kind == "commit" for one in found):
         return False
     return merging.is_ancestor(ledger.repo, oid, tip)
+
+
+def steps_between(ledger: View, old: str, new: str) -> int | None:
+    """Returns how many commits a tip is ahead of an older one, None where that is not nearby.
+
+    A few questions to the process that reads objects cost less than one more process.
+    """
+    current: str | None = new
+    for steps in range(_NEAR + 1):
+        if current == old:
+            return steps
+        if current is None:
+            return None
+        found = ledger.reader.get(current)
+        if found is None or found.kind != "commit":
+            return None
+        parents = objects.parse_commit(found.oid, found.data).parents
+        current = parents[0] if parents else None
+    return None
 
 
 def checked_out_at(repo: Repository, branch: str) -> str | None:

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import Busy, Corrupt, SyncRefused
-from gittasks.ledger import layout
+from gittasks.ledger import layout, repair
 from gittasks.plumbing import merging, refs, remote
 from gittasks.plumbing.errors import (
     GitError,
@@ -94,9 +94,9 @@ class Shared:
             return self._nothing(before[self.copy_ref])
         if not adopting:
             self._complete(wanted[self.ledger.branch])
-        tip = refs.read(self.repo, wanted[self.ledger.branch])
-        assert tip is not None
-        return self._arrived(before[self.copy_ref], tip)
+        found = self.ledger.reader.get(wanted[self.ledger.branch])
+        assert found is not None
+        return self._arrived(before[self.copy_ref], found.oid)
 
     def _complete(self, ref: str) -> None:
         """Brings the ledger's history again where a fetch of the user's has cut it off."""
@@ -179,8 +179,8 @@ class Shared:
         known = before
         if before is None:
             known = self._common(tip)
-        elif not merging.is_ancestor(self.repo, before, tip):
-            if not merging.is_ancestor(self.repo, tip, before):
+        elif not repair.contains(self.ledger, tip, before):
+            if not repair.contains(self.ledger, before, tip):
                 raise self._rewritten(before, tip)
             lost = self._count(tip, before)
             notes = (

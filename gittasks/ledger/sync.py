@@ -241,6 +241,9 @@ def foreseen(shared: Shared, *, push: bool = True, pull: bool = True) -> Synced:
 
 def events_between(ledger: Ledger, old: str | None, new: str) -> int:
     """Returns how many events a tip has that another one has not."""
+    nearby = None if old is None else repair.steps_between(ledger, old, new)
+    if nearby is not None:
+        return nearby
     revisions = ("--min-parents=1", new) if old is None else (new, f"^{old}")
     return int(ledger.repo.text("rev-list", "--count", *revisions, "--"))
 
@@ -265,10 +268,11 @@ def _catch_up(ledger: Ledger, tip: str | None, also: Also) -> CaughtUp:
     ledger.is_at(above and above.oid)
     before = ledger.tip
     require_not_checked_out(ledger)
-    if tip is None or repair.contains(ledger, before, tip):
+    steps = None if tip is None else repair.steps_between(ledger, before, tip)
+    if tip is None or (not steps and repair.contains(ledger, before, tip)):
         refs.transaction(ledger.repo, also(), "gittasks: sync")
         return CaughtUp(before, before)
-    if repair.contains(ledger, tip, before):
+    if steps or repair.contains(ledger, tip, before):
         _move(ledger, before, tip, also(), (), "gittasks: sync: what others did")
         return CaughtUp(before, tip)
     return _replayed(ledger, before, tip, also)
