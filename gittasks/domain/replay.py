@@ -423,22 +423,25 @@ class _Replay:
 
     def _reject(self, place: int, one: Local, reason: str, *, quiet: bool = False) -> None:
         """Keeps the message of an event that is not applied, under the event's own id."""
-        event = one.event
-        self.rejected.append((event, reason))
+        self.rejected.append((one.event, reason))
         parts = _parts(one.message + _unsaid(one))
-        for number, text in enumerate(parts, 1):
-            own = event.event_id if number == 1 else self._derived(event.event_id, f"part {number}")
-            change = Rejected(event.kind, reason, quiet, number, len(parts))
-            said = self._saying(event, own, change, text)
-            self._keep(said, place if number == 1 else None)
+        self._keep_parts(place, one, Rejected(one.event.kind, reason, quiet), parts)
 
     def _reject_rest(self, one: Local, reason: str) -> None:
         """Says that a part of an event was not applied; the other part has the event's own id."""
         self.rejected.append((one.event, reason))
-        text = _parts(one.message)[0]
-        own = self._derived(one.event.event_id, "rest")
         change = Rejected(one.event.kind, reason[:_REASON_LIMIT])
-        self._keep(self._saying(one.event, own, change, text), None)
+        self._keep_parts(None, one, change, _parts(one.message))
+
+    def _keep_parts(
+        self, place: int | None, one: Local, change: Rejected, parts: Sequence[str]
+    ) -> None:
+        event = one.event
+        for number, text in enumerate(parts, 1):
+            is_own = place is not None and number == 1
+            own = event.event_id if is_own else self._derived(event.event_id, f"part {number}")
+            part = change._replace(part=number, parts=len(parts))
+            self._keep(self._saying(event, own, part, text), place if is_own else None)
 
     def _saying(self, because: Event, event_id: str, change: Rejected, text: str) -> Event:
         return Event(
@@ -853,8 +856,8 @@ class _Replay:
         """Returns as much of a task as a verdict is about, with the numbers of now."""
         links = {name: self._mapped(name, getattr(task, name)) for name in _LINKS}
         return task._replace(
-            id="", former_ids=(), branch=None, attention=(), artifacts=(), created_at="",
-            created_by="", **links,
+            id="", former_ids=(), branch=None, position=None, attention=(), artifacts=(), costs=(),
+            created_at="", created_by="", **links,
         )  # fmt: skip
 
     def _check(self, place: int, one: Local, task: Task) -> None:

@@ -56,7 +56,7 @@ from gittasks.domain.requests import (
     Resume,
     Submit,
 )
-from gittasks.domain.task import Attention, State, Task
+from gittasks.domain.task import Attention, Cost, State, Task
 from gittasks.domain.times import timestamp
 from tests.support.builders import NOW, hexadecimal
 from tests.support.decisions import (
@@ -725,6 +725,18 @@ def test_a_review_of_a_task_whose_links_have_other_numbers_counts() -> None:
     assert (met.task(1).outcome, met.task(3).outcome, _kept(met)) == ("landed", "landed", [])
 
 
+def test_a_review_counts_whatever_claims_before_it_have_cost() -> None:
+    cost = Cost("WORK_REVIEW", "pi", 60, 0.5, 7)
+    theirs, ours = _apart(task_at("WORK_REVIEW"), task_at("WORK_REVIEW", 2))
+    claim = Claim(ONE, hexadecimal("eve"), theirs.now + 90, "task/000001", BASE, TIP)
+    theirs.says(claim, "reviewer", "eve")
+    theirs.says(Reorder(ONE, "last"))
+    ours.says(Release(ONE, cost=cost), "reviewer", "bob", ours.claims())
+    _sends_back(ours, ours.claims())
+    met = meets(theirs, ours)
+    assert (met.task().costs, met.task().state, len(_kept(met))) == ((), "WORK", 2)
+
+
 def test_a_verdict_on_a_task_that_moved_on_is_not_applied() -> None:
     theirs, ours = _apart(task_at("MANAGER_REVIEW"))
     theirs.says(Feedback(ONE, ("Again.",)))
@@ -898,6 +910,15 @@ def test_of_several_fields_those_that_others_have_not_changed_are_set() -> None:
     ]
     assert met.rows() == [f"edit by ada was not applied: {reason}"]
     assert met.replayed.rejected == ((ours.past[0], reason),)
+
+
+def test_a_rest_of_any_length_is_kept_whole() -> None:
+    theirs, ours = _apart(task_at("NEW"))
+    _edited(labels=("a",))(theirs)
+    _edited(labels=("b" * 600_000,), title="Mine")(ours)
+    met = meets(theirs, ours)
+    assert "".join(event.text for event in met.events[1:]) == ours.local[0].message
+    assert len(met.events) == 3
 
 
 def test_a_rest_that_is_left_again_has_another_name() -> None:
