@@ -404,6 +404,7 @@ def at_a_terminal(folder: Path, *args: str, env: Mapping[str, str | None]) -> tu
         status = running.wait(timeout=60)
     finally:
         running.kill()
+        running.wait()
         os.close(theirs)
     shown = b""
     with suppress(OSError):
