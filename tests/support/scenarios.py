@@ -6,16 +6,21 @@ empty home; a command that fails ends the page, so a refusal is shown as `$ comm
 In the expected output `[..]` stands for anything within a line and a line `...` for any lines; object
 ids, dates and the temporary folder count as equal whatever they are. `--update-scenarios` writes
 into the page what the commands print today.
+
+A comment `<!-- slow: NAME=VALUE -->` in a page has it run a second time, with this variable of the
+environment, when the tests marked `slow` are run.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +31,9 @@ from tests.support.git import IDENTITY
 CHECKOUT = Path(__file__).resolve().parents[2]
 _PAGES = ("README.md", "docs/tutorial.md", "docs/how-to/*.md", "tests/scenarios/*.md")
 _MARK = "\x1e"
+_SECONDS = 200
+_SLOW_SECONDS = 900
+_SLOW = re.compile(r"^<!-- slow: (\w+)=(\S+) -->$", re.MULTILINE)
 _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| ?[+-]\d\d:?\d\d)?"), "<time>"),
     # Words such as "defaced" are taken for one too: on both sides alike.
@@ -71,7 +79,9 @@ def _steps(lines: list[str]) -> Iterator[Step]:
             at += 1
 
 
-def run_steps(steps: list[Step], folder: Path) -> list[tuple[list[str], int]]:
+def run_steps(
+    steps: list[Step], folder: Path, more: Mapping[str, str], seconds: float
+) -> list[tuple[list[str], int]]:
     """Returns printed lines and exit status for each command that was reached."""
     for name in ("bin", "home", "work"):
         (folder / name).mkdir()
@@ -83,12 +93,13 @@ def run_steps(steps: list[Step], folder: Path) -> list[tuple[list[str], int]]:
     script.write_text("".join(f"{s.command}\n{ending}" for s in steps), encoding="utf-8")
     # The author is known, the dates are not: the product has no clock to set.
     author = {name: value for name, value in IDENTITY.items() if not name.endswith("DATE")}
-    done = subprocess.run(
+    shell = subprocess.Popen(
         ["bash", "--noprofile", "--norc", script],
         cwd=folder / "work",
         env={
             **os.environ,
             **author,
+            **more,
             "HOME": str(folder / "home"),
             "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(CHECKOUT),
@@ -96,10 +107,16 @@ def run_steps(steps: list[Step], folder: Path) -> list[tuple[list[str], int]]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        check=False,
-        timeout=110,
+        start_new_session=True,
     )
-    printed = done.stdout.decode("utf-8", "replace").replace(str(folder / "home"), "/home/ada")
+    try:
+        told = shell.communicate(timeout=seconds)[0]
+    finally:
+        # A page may have whole teams in the background, and they would go on without it.
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+    printed = told.decode("utf-8", "replace").replace(str(folder / "home"), "/home/ada")
     printed = printed.replace(str(folder / "work"), "/home/ada/work")
     chunks = re.split(rf"\n{_MARK}(\d+)\n", printed)
     outputs = [chunk.removesuffix("\n") for chunk in chunks[::2]]
@@ -136,18 +153,32 @@ class Page(pytest.File):
     """A Markdown page with console blocks."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        if read_steps(self.path.read_text(encoding="utf-8")):
-            yield Story.from_parent(self, name="story")
+        text = self.path.read_text(encoding="utf-8")
+        if not read_steps(text):
+            return
+        story = Story.from_parent(self, name="story")
+        story.add_marker(pytest.mark.timeout(_SECONDS + 10))
+        yield story
+        variables = dict(_SLOW.findall(text))
+        if variables:
+            long = Story.from_parent(self, name="slow story")
+            long.variables, long.seconds = variables, _SLOW_SECONDS
+            long.add_marker(pytest.mark.timeout(_SLOW_SECONDS + 10))
+            long.add_marker(pytest.mark.slow)
+            yield long
 
 
 class Story(pytest.Item):
     """All commands of one page."""
 
+    variables: Mapping[str, str] = {}
+    seconds: float = _SECONDS
+
     def runtest(self) -> None:
         text = self.path.read_text(encoding="utf-8")
         steps = read_steps(text)
         with tempfile.TemporaryDirectory(prefix="story-") as folder:
-            ran = run_steps(steps, Path(folder).resolve())
+            ran = run_steps(steps, Path(folder).resolve(), self.variables, self.seconds)
         if self.config.getoption("update_scenarios"):
             self.path.write_text(_updated(text, steps, ran), encoding="utf-8")
         for step, (printed, status) in zip(steps, ran, strict=False):
