@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from gittasks.domain.config import Project
     from gittasks.domain.events import Event
+    from gittasks.domain.task import Task
     from gittasks.ledger.ledger import Ledger
     from gittasks.ledger.shared import Shared
 
@@ -403,13 +404,19 @@ def _common(ledger: Ledger, tip: str) -> Common:
         found = graph.get(snapshot.with_branches((branch,)).get(branch, ""))
         return None if found is None else found.uid
 
+    def renewed(task: Task) -> str | None:
+        return leases.renewed(ledger.reader, task.id, task.claim) if task.claim else None
+
     return Common(
         graph,
         ledger.project(),
         snapshot.text,
         events,
+        branch_prefix=ledger.repo.config.get("gittasks.branchPrefix") or "task/",
         branches=owner,
         is_unreadable=lambda number: graph.problem(number) is not None,
+        renewed=renewed,
+        quarantined=graph.quarantined,
     )
 
 

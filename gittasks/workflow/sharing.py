@@ -423,9 +423,10 @@ def _renamed(site: Site, renaming: Renaming) -> list[str]:
             places.keep_name(renaming.old, f"{renaming.old}-{newcomer.uid[:4]}")
     records.renumber(site.state_dir, renaming.uid, renaming.new)
     records.note_number(site.state_dir, renaming.old, renaming.new, renaming.uid)
-    told.append(
-        f"The task {renaming.old} of this clone is {renaming.new} now: others had taken the number."
-    )
+    task = site.ledger.graph().get(renaming.new)
+    was_taken = task is not None and renaming.old in task.former_ids
+    why = "others had taken the number" if was_taken else "others had created it with the same key"
+    told.append(f"The task {renaming.old} of this clone is {renaming.new} now: {why}.")
     return told
 
 
@@ -433,6 +434,12 @@ def _set_aside(site: Site, lost: Lost) -> str:
     """Gives the work of a lost claim a name of its own; tree and commits stay."""
     name = f"{lost.branch}-lost-{lost.claim[:8]}"
     stays = ""
+    task = site.ledger.graph().get(lost.task)
+    here = refs.read(site.repo, HEADS + lost.branch)
+    known = (task and task.submitted_tip, fetched_tip(site, lost.branch))
+    if here is None or here in known:
+        # A review changes nothing: what stands there is the work of whoever submitted it.
+        return f"The claim of {lost.actor} on {lost.task} was lost: {lost.reason}."
     try:
         with worktree.locked(site.places, patience(site)):
             if branches.rename_branch(site.repo, lost.branch, name):
