@@ -35,7 +35,7 @@ def _line(done: Synced) -> str:
         words.append(f"{_events(published)} {would}published")
     if done.branches:
         count = len(done.branches)
-        words.append(f"{count} {'branch' if count == 1 else 'branches'} {would}published")
+        words.append(f"{'one branch' if count == 1 else f'{count} branches'} {would}published")
     for one in done.renumbered:
         words.append(f"{one.old} {'would be' if done.dry_run else 'is now'} {one.new}")
     for kind, task, _ in done.rejected:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import GittasksError, NoLedger
+from gittasks.domain.errors import GittasksError, NoLedger, UsageFault
 from gittasks.ledger import sync as ledgers
 from gittasks.plumbing.errors import GitError
 from gittasks.workflow import sharing
@@ -43,6 +43,8 @@ def sync(
     project: Project, *, push: bool = True, pull: bool = True, dry_run: bool = False
 ) -> Synced:
     """Exchanges events with the remote; raises SyncRefused, or Busy where it cannot be reached."""
+    if project.options.offline:
+        raise UsageFault("Nothing can be exchanged offline.", "Leave --offline out.")
     name = sharing.require_remote(project)
     began = project.remote is None
     if dry_run:

@@ -16,7 +16,7 @@ def command(
     from gittasks.workflow.init import init
 
     begun = init(session.project, base=base, branch=branch, remote=remote)
-    if session.answer("init", begun._asdict()):
+    if session.answer("init", begun._asdict(), begun.commit):
         return
     out = session.out
     for note in begun.notes:
