@@ -17,7 +17,17 @@ from gittasks.domain.events import Configured, Initialized
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse
 from gittasks.domain.replay import Common, Local, Replayed, replay
-from gittasks.ledger import aftermath, history, journal, layout, message, recover, refusals, repair
+from gittasks.ledger import (
+    aftermath,
+    history,
+    journal,
+    layout,
+    leases,
+    message,
+    recover,
+    refusals,
+    repair,
+)
 from gittasks.ledger.build import Builder
 from gittasks.ledger.shared import SyncLock
 from gittasks.ledger.writing import require_not_checked_out

@@ -434,10 +434,8 @@ def _set_aside(site: Site, lost: Lost) -> str:
     """Gives the work of a lost claim a name of its own; tree and commits stay."""
     name = f"{lost.branch}-lost-{lost.claim[:8]}"
     stays = ""
-    task = site.ledger.graph().get(lost.task)
-    here = refs.read(site.repo, HEADS + lost.branch)
-    known = (task and task.submitted_tip, fetched_tip(site, lost.branch))
-    if here is None or here in known:
+    record = records.with_claim(site.state_dir, lost.claim)
+    if record is not None and record.state != "WORK":
         # A review changes nothing: what stands there is the work of whoever submitted it.
         return f"The claim of {lost.actor} on {lost.task} was lost: {lost.reason}."
     try:
