@@ -31,7 +31,7 @@ from tests.support.git import IDENTITY
 CHECKOUT = Path(__file__).resolve().parents[2]
 _PAGES = ("README.md", "docs/tutorial.md", "docs/how-to/*.md", "tests/scenarios/*.md")
 _MARK = "\x1e"
-_SECONDS = 200
+_SECONDS = 300
 _SLOW_SECONDS = 900
 _SLOW = re.compile(r"^<!-- slow: (\w+)=(\S+) -->$", re.MULTILINE)
 _VARYING = (
