@@ -130,6 +130,7 @@ def _is_pushed(
     except RemoteUnreachable as error:
         if not error.maybe_done:
             raise shared.told(error) from None
+        silent = error.timed_out
     except GitError as error:
         raise shared.told(error) from None
     try:
@@ -140,7 +141,14 @@ def _is_pushed(
             " Whether it has the events is not known.",
             "Run `git tasks sync` when it is back, and look.",
         ) from None
-    return arrived.tip is not None and repair.contains(ledger, arrived.tip, tip)
+    has_it = arrived.tip is not None and repair.contains(ledger, arrived.tip, tip)
+    if silent and not has_it:
+        # Whoever is slow may still be at it, and is not kept waiting once more.
+        raise Unconfirmed(
+            f"The remote {shared.name} did not say in time whether it has the events.",
+            "Run `git tasks sync` when it is faster, and look.",
+        )
+    return has_it
 
 
 def _push(

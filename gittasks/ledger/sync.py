@@ -200,7 +200,7 @@ def _pushed(shared: Shared, updates: Sequence[Update], tried: int) -> list[Updat
         pause(tried)
         return None
     except RemoteUnreachable as error:
-        if not error.maybe_done:
+        if not error.maybe_done or error.timed_out:
             raise shared.told(error) from None
         # The next fetch tells whether it was done.
         pause(tried)
