@@ -71,7 +71,9 @@ class Shared:
         """
         wanted = {name: self.incoming(name) for name in (self.ledger.branch, *names)}
         patterns = {name: self.incoming(name) for name in globs}
-        before = refs.read_many(self.repo, (self.copy_ref, *wanted.values()))
+        asked = (self.copy_ref, *wanted.values())
+        known = zip(asked, self.ledger.reader.many(asked), strict=True)
+        before = {ref: found and found.oid for ref, found in known}
         try:
             missing = remote.fetch(
                 self.repo,
@@ -141,17 +143,17 @@ class Shared:
         match error:
             case RemoteUnreachable():
                 return Busy(
-                    f"The remote {self.name} could not be reached: {error}",
+                    str(error),
                     "Try again later, or give --offline to work without it.",
                 )
             case RemoteAsks():
                 return SyncRefused(
-                    f"The remote {self.name} asks for what nobody can type here: {error}",
+                    str(error),
                     "Store the password or the key where git finds it without asking.",
                 )
             case RemoteRefused():
                 return SyncRefused(
-                    f"The remote {self.name} refused it: {error}",
+                    str(error),
                     "Everything is safe in this clone; have the remote's owner allow it.",
                 )
             case NoSuchRemote():
