@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.benchmarks import contention, memory, past, reads, start, trees, writes
+from tests.benchmarks import contention, memory, past, reads, sharing, start, trees, writes
 from tests.benchmarks.fixtures import Fixtures, Plan
 from tests.benchmarks.installation import install
 from tests.benchmarks.measure import Failed, Machine, Units
@@ -30,6 +30,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Row]]] = {
     "claims": contention.rows,
     "trees": trees.rows,
     "past": past.rows,
+    "sharing": sharing.rows,
     "memory": memory.rows,
 }
 
