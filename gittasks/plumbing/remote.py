@@ -482,7 +482,10 @@ def _absent(stderr: str) -> str | None:
 
 
 def _is_local_race(stderr: str) -> bool:
-    """Returns whether another process of ours moved the same ref at the same moment."""
+    """Returns whether another process moved the same ref, or adds a worktree, at this moment."""
+    # The HEAD of a new worktree names no commit yet when it appears.
+    if "bad object worktrees/" in stderr:
+        return True
     return "cannot lock ref" in stderr and ("but expected" in stderr or "File exists" in stderr)
 
 

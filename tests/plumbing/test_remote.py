@@ -250,6 +250,19 @@ def test_two_fetches_at_once_do_not_disturb_each_other(team: Team) -> None:
         assert (failures, refs(team.ada, OURS)) == ([], {OURS: tip})
 
 
+def test_a_worktree_that_is_being_added_only_takes_its_time(team: Team) -> None:
+    tip = team.theirs()
+    git(team.ada, "worktree", "add", "-q", "--detach", "../tree")
+    head = team.ada / ".git" / "worktrees" / "tree" / "HEAD"
+    detached = head.read_text()
+    head.write_text("0" * 40 + "\n")
+    timer = threading.Timer(0.3, head.write_text, (detached,))
+    timer.start()
+    remote.fetch(team.open(), "origin", {LEDGER: OURS})
+    timer.join()
+    assert refs(team.ada, OURS) == {OURS: tip}
+
+
 # ---------------------------------------------------------------- shallow and partial clones
 
 
