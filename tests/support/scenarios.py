@@ -36,6 +36,7 @@ _SLOW_SECONDS = 900
 _SLOW = re.compile(r"^<!-- slow: (\w+)=(\S+) -->$", re.MULTILINE)
 _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| ?[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d{8}T\d{6}Z(-\d+)?"), "<time>"),
     # Words such as "defaced" are taken for one too: on both sides alike.
     (re.compile(r"\b[0-9a-f]{7,64}\b"), "<id>"),
     (re.compile(r"\b\d{7,64}\b"), "<id>"),
