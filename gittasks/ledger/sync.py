@@ -24,6 +24,7 @@ from gittasks.ledger import (
     layout,
     leases,
     message,
+    quarantine,
     recover,
     refusals,
     repair,
@@ -350,9 +351,13 @@ def _own_events(ledger: Ledger, before: str, tip: str) -> tuple[list[str], list[
             "Run `git tasks fsck` in both clones.",
         )
     known = set(_event_ids(ledger, base, tip))
+    invalid = quarantine.invalid(ledger.state_dir)
     own: list[str] = []
     local: list[Local] = []
     for commit in _commits(ledger, base, before):
+        if commit.oid in invalid:
+            # It had come from a remote that does not have it any more, and never counted.
+            continue
         event = message.decode(commit.message, commit.author_time, commit.oid)
         if event.event_id not in known:
             own.append(commit.oid)
@@ -408,7 +413,9 @@ def _common(ledger: Ledger, tip: str) -> Common:
     graph = ledger.graph()
 
     def events(task: str) -> Iterator[Event]:
-        return (one.event for one in history.of_task(ledger.repo, tip, task))
+        invalid = quarantine.invalid(ledger.state_dir)
+        found = history.of_task(ledger.repo, tip, task, invalid=invalid)
+        return (one.event for one in found)
 
     def owner(branch: str) -> str | None:
         found = graph.get(snapshot.with_branches((branch,)).get(branch, ""))

@@ -106,29 +106,34 @@ def prepared(ledger: View, above: objects.Commit, decide: Decide) -> Builder | N
     """Returns the commits of a decision on the tip, None where nothing is to do; writes nothing."""
     snapshot = ledger.snapshot
     graph = LedgerGraph(snapshot, lambda: ledger.reader)
-    events = _decided(decide, graph)
+    events = _verified(graph, _decided(decide, graph))
     if not events:
         return None
-    _require_verified(graph, events)
     commits = Builder.on(ledger, above, graph, snapshot.text(layout.PROJECT_FILE))
     for event in events:
         commits.append(event)
     return commits
 
 
-def _require_verified(graph: LedgerGraph, events: Sequence[Event]) -> None:
-    """Refuses to go on with a task of which something has arrived that does not verify."""
+def _verified(graph: LedgerGraph, events: Sequence[Event]) -> Sequence[Event]:
+    """Returns the events that may be written while something that arrived does not verify.
+
+    Raises Corrupt for a step of a task that has to be repaired first; what merely follows from
+    the step of another task waits for the repair.
+    """
+    kept = []
     for event in events:
-        if event.task is None or event.kind in _REPAIRS:
-            continue
-        reason = graph.quarantined(event.task)
-        if reason is not None:
+        reason = None if event.task is None else graph.quarantined(event.task)
+        if reason is None or event.kind in _REPAIRS:
+            kept.append(event)
+        elif event.kind != "unblock":
             raise Corrupt(
                 f"The task {event.task} keeps its last good state, because {reason}",
                 f"Look at it with `git tasks fsck`; the manager repairs it with"
                 f" `git tasks edit {event.task}`.",
                 event.task,
             )
+    return kept
 
 
 def settled(ledger: View, commits: Builder, before: str) -> Appended:

@@ -162,6 +162,14 @@ class Child:
             os.close(self._pidfd)
             self._pidfd = -1
 
+    def __del__(self) -> None:
+        # Whoever forgets to close it must not keep its pipes for good.
+        if getattr(self, "_pidfd", None) is not None and getattr(self, "_poll", None) is not None:
+            try:
+                self.kill()
+            except (OSError, KeyError):
+                pass
+
     def _send(self, view: memoryview) -> int:
         try:
             return os.write(self._in, view[: 1 << 20])

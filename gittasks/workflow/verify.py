@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from gittasks.workflow.project import Project
 
 
+__all__ = ["Report", "fsck"]
+
+
 def fsck(project: Project) -> Report:
     """Returns what the whole ledger looks like; raises NoLedger before `init`."""
     from gittasks.ledger.verify import verify

@@ -45,6 +45,7 @@ def test_init_answers_machines(home: Path) -> None:
         "worktrees": f"{home}/project.tasks",
         "commit": tip(folder),
         "adopted": None,
+        "remote": None,
         "notes": [],
     }
 

@@ -114,7 +114,10 @@ def _plain_reason(task: Task, rank: int) -> tuple[str, str]:
                 f"git tasks release {task.id} --force",
             )
         case machine.INBOX_ATTENTION:
-            return task.attention[-1].text, f"git tasks note {task.id} --seen"
+            row = task.attention[-1]
+            if row.kind == "invalid" and task.is_open:
+                return row.text, f"git tasks edit {task.id}"
+            return row.text, f"git tasks note {task.id} --seen"
         case machine.INBOX_UNTRUSTED_CHECK:
             return "its checks wait for your approval", f"git tasks trust {task.id}"
         case machine.INBOX_PROPOSAL:
