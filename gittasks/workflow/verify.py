@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from gittasks.ledger.verify import Report
+    from gittasks.ledger.verify import Finding
     from gittasks.workflow.project import Project
 
 
-__all__ = ["Report", "fsck"]
+class Verified(NamedTuple):
+    """What a check of the whole ledger found, and what to do about it (None: nothing is wrong)."""
+
+    tip: str
+    commits: int
+    tasks: int
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    hint: str | None
 
 
-def fsck(project: Project) -> Report:
+def fsck(project: Project) -> Verified:
     """Returns what the whole ledger looks like; raises NoLedger before `init`."""
     from gittasks.ledger.verify import verify
 
     project.require_ledger()
-    return verify(project.ledger)
+    report = verify(project.ledger)
+    return Verified(*report, _hint(report.findings) if report.findings else None)
+
+
+def _hint(findings: tuple[Finding, ...]) -> str:
+    held = sorted({one.task for one in findings if one.kind == "quarantine" and one.task})
+    if held:
+        return f"Repair what is kept back with `git tasks edit {held[0]}`, as the manager."
+    if all(
+        "Repaired since, by" in one.message or "Undone since" in one.message for one in findings
+    ):
+        return "It was repaired since, and stays in the history; nothing is to be done."
+    return "Run `git tasks recover` to go back to what verifies."

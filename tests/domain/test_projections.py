@@ -113,6 +113,21 @@ def _inbox(*tasks: Task, **options: Any) -> list[tuple[int, str, str, str]]:
     return [(row.rank, row.id, row.reason, row.command) for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("task", "command"),
+    [
+        (task_at("WORK"), "git tasks edit 000001"),
+        (task_at("CLOSED"), "git tasks note 000001 --seen"),
+    ],
+    ids=["open", "closed"],
+)
+def test_what_does_not_verify_is_repaired_while_the_task_is_open(task: Task, command: str) -> None:
+    row = Attention("a" * 32, "invalid", "it was moved by hand")
+    assert _inbox(task._replace(attention=(row,))) == [
+        (7, "000001", "it was moved by hand", command)
+    ]
+
+
 def test_the_inbox_has_its_ranks() -> None:
     tasks = (
         task_at("NEW", 1),

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gittasks.cli import frame
 from gittasks.domain.errors import Corrupt
 from gittasks.workflow import verify
-
-if TYPE_CHECKING:
-    from gittasks.workflow.verify import Report
-
-
-def _hint(report: Report) -> str:
-    """Returns what to do about what was found."""
-    held = sorted({one.task for one in report.findings if one.kind == "quarantine" and one.task})
-    if held:
-        return f"Repair what is kept back with `git tasks edit {held[0]}`, as the manager."
-    if all(
-        one.message.endswith("since.") or "Repaired since, by" in one.message
-        for one in report.findings
-    ):
-        return "It was repaired since, and stays in the history; nothing is to be done."
-    return "Run `git tasks recover` to go back to what verifies."
 
 
 @frame.command("fsck")
@@ -52,7 +34,7 @@ def command(session: frame.Session) -> int:
     if report.findings:
         count = len(report.findings)
         session.out.warn(f"error: {count} {'thing is' if count == 1 else 'things are'} wrong.")
-        session.out.warn(f"hint: {_hint(report)}")
+        session.out.warn(f"hint: {report.hint}")
         return Corrupt.exit_code
     session.out.say(f"{report.commits} commits and {report.tasks} tasks verify.")
     return 0
