@@ -130,6 +130,9 @@ def pull(site: Site, *, timeout: float | None = None) -> None:
         followed=lambda replayed: follow(site, replayed),
     )
     site.told += done.notes
+    if done.pending:
+        # What an earlier command could not publish goes along at the end of this one.
+        site.ledger.has_written = True
 
 
 def present_base(site: Site, ref: str) -> tuple[str, str | None]:
