@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gittasks.ledger import leases
+from gittasks.workflow.project import Options, Project
 from tests.cases.ground import Team, error_of
 from tests.sharing import ground
 from tests.sharing.ground import LEDGER, Clone, Shared, linear, only_forward, refs_of
@@ -325,8 +327,14 @@ def test_a_claim_that_was_renewed_is_not_taken_by_a_clone_that_looks_at_its_leas
     """Guards against a claim that is taken away because its renewal travelled by another way."""
     task = shared.ready("One")
     shared.ada.agent("pi", "claim", task)
+    project = Project.open(Options(str(shared.ada.folder)))
+    claim = str(project.task(task).claim)
+    leases.renew(project.repo, project.ledger.reader, task, claim, project.clock() + 3 * 86_400)
+    project.close()
+    shared.ada.sync()
     before = shared.tip
-    refused = shared.bob.agent("rho", "claim", task, "--json", check=6)
+    env = {**LATER, "GITTASKS_AGENT": "rho"}
+    refused = tasks(shared.bob.folder, "claim", task, "--json", env=env, check=6)
     assert "pi" in error_of(refused)["message"]
     assert shared.tip == before
 
