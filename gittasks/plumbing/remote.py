@@ -271,7 +271,8 @@ def push(
             return
         error = _why_not(line, updates, done)
         # The lock is mostly somebody's who pushes at the same moment.
-        if pause is None or not _is_locked(error) or not line.pause(pause):
+        passes = _is_locked(error) or _is_half_made(os.fsdecode(done.stderr))
+        if pause is None or not passes or not line.pause(pause):
             raise error
 
 
@@ -483,10 +484,17 @@ def _absent(stderr: str) -> str | None:
 
 def _is_local_race(stderr: str) -> bool:
     """Returns whether another process moved the same ref, or adds a worktree, at this moment."""
-    # The HEAD of a new worktree names no commit yet when it appears.
-    if "bad object worktrees/" in stderr:
+    if _is_half_made(stderr):
         return True
     return "cannot lock ref" in stderr and ("but expected" in stderr or "File exists" in stderr)
+
+
+def _is_half_made(stderr: str) -> bool:
+    """Returns whether git, which looks at each worktree, has met one in the making."""
+    # The HEAD of a new worktree names no commit yet when it appears; other files are still empty.
+    return "bad object worktrees/" in stderr or (
+        "failed to read " in stderr and "/worktrees/" in stderr
+    )
 
 
 def _targets(
