@@ -225,6 +225,26 @@ def test_the_base_of_the_remote_may_move_while_the_checks_run(reviewed: Shared) 
     assert reviewed.ada.git("status", "--porcelain") == ""
 
 
+def test_a_base_that_never_rests_is_given_up(reviewed: Shared) -> None:
+    other = reviewed.remote.parent / "busy"
+    git(reviewed.remote.parent, "clone", "-q", str(reviewed.remote), str(other))
+    busy = f"cd {other} && git -c user.name=x -c user.email=x@x commit -q --allow-empty -m busy"
+    task = reviewed.ada.new("Gated", "--check", f"test ! -e {other}/on || ({busy} && git push -q)")
+    reviewed.ada.work(task, {"gated.txt": "gated\n"})
+    reviewed.ada.approve(task)
+    (other / "on").touch()
+    ledger = reviewed.tip
+    refused = reviewed.ada.manager("submit", task, "--json", check=75)
+    error = error_of(refused)
+    assert (error["name"], error["retryable"]) == ("TEMP", True)
+    assert "moved 3 times" in error["message"]
+    assert (reviewed.tip, reviewed.ada.state(task)) == (ledger, "MANAGER_REVIEW")
+    assert reviewed.ada.refs("refs/gittasks/landing/") == {}
+    (other / "on").unlink()
+    reviewed.ada.manager("submit", task)
+    assert reviewed.ada.show(task)["landed"] == reviewed.base
+
+
 def test_the_ledger_may_move_while_the_checks_run(reviewed: Shared) -> None:
     task, gate = gated(reviewed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.cases.ground import error_of
 from tests.sharing.ground import LEDGER, Clone, Shared, begin, refs_of
-from tests.support.cli import Result, tasks, tasks_inprocess
+from tests.support.cli import CHECKOUT, Result, tasks, tasks_inprocess
 from tests.support.git import git, make_repository
 from tests.support.remotes import away, bare_remote, clone, commit, install_hook
 
@@ -511,6 +512,69 @@ def test_hooks_of_the_user_neither_run_nor_stop_a_sync(shared: Shared, hook: str
     shared.bob.start(task)
     shared.bob.sync()
     assert not marker.exists()
+
+
+def test_other_refs_of_the_same_names_do_not_mislead(shared: Shared) -> None:
+    root = shared.bob.git("rev-list", "--max-parents=0", LEDGER)
+    for name in ("refs/tags/gittasks", "refs/tags/heads/gittasks", "refs/heads/origin/gittasks"):
+        shared.bob.git("update-ref", name, root)
+    git(shared.remote, "update-ref", "refs/tags/gittasks", root)
+    git(shared.remote, "update-ref", "refs/heads/heads/gittasks", root)
+    task = shared.ada.new("One")
+    shared.bob.sync()
+    shared.bob.work(task, {"new.txt": "new\n"})
+    assert shared.tip == shared.bob.tip()
+    assert shared.kinds(task)[-1] == "pass"
+
+
+def test_nobody_needs_a_name_to_share(shared: Shared) -> None:
+    for key in ("user.name", "user.email"):
+        shared.bob.git("config", "--unset", key)
+    shared.bob.git("config", "user.useConfigOnly", "true")
+    shared.ada.new("One")
+    shared.bob.offline("new", "Two")
+    shared.bob.sync()
+    shared.met()
+    assert git(shared.remote, "log", "-1", "--format=%ce", LEDGER).endswith(".invalid")
+
+
+@pytest.mark.parametrize("verb", ["note", "sync"])
+def test_a_hook_in_the_tree_of_a_task_may_speak_with_the_remote(shared: Shared, verb: str) -> None:
+    task = shared.ready("One")
+    tree = shared.bob.start(task)
+    line = {"note": f"note {task} committed", "sync": "sync"}[verb]
+    command = f"{sys.executable} -P -m gittasks {line} >{tree}.said 2>&1 || touch {tree}.failed"
+    install_hook(shared.bob.folder, "post-commit", command)
+    os.environ["PYTHONPATH"] = str(CHECKOUT)
+    (tree / "new.txt").write_text("new\n")
+    git(tree, "add", "-A")
+    git(
+        tree,
+        "commit",
+        "-q",
+        "-m",
+        "Work",
+        env={"GIT_INDEX_FILE": git(tree, "rev-parse", "--git-path", "index")},
+    )
+    assert not Path(f"{tree}.failed").exists(), Path(f"{tree}.said").read_text()
+    assert shared.tip == shared.bob.tip()
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(shared.remote, "rev-parse", f"refs/heads/task/{task}") == git(
+        tree, "rev-parse", "HEAD"
+    )
+
+
+def test_a_remote_of_somebody_else_is_named(shared: Shared) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    shared.ready("One")
+    before = shared.bob.everything()
+    os.chown(shared.remote, 12345, 12345)
+    refused = shared.bob.sync("--json", check=8)
+    os.chown(shared.remote, 0, 0)
+    assert "dubious ownership" in error_of(refused)["message"]
+    assert shared.bob.everything() == before
+    shared.bob.sync()
 
 
 def test_an_address_with_a_password_is_not_told(shared: Shared) -> None:

@@ -247,6 +247,19 @@ def test_work_on_a_task_goes_on_after_it_got_another_number(shared: Shared) -> N
     assert tree.is_dir()
 
 
+def test_one_key_in_two_clones_is_one_task(shared: Shared) -> None:
+    with away(shared.remote):
+        for one in (shared.ada, shared.bob):
+            one.offline("new", "Once", "--idempotency-key", "of both")
+        shared.bob.offline("new", "Beside it")
+    shared.ada.sync()
+    said = shared.bob.sync()
+    shared.met()
+    rows = shared.ada.manager("list", "--json").json()["data"]
+    assert [row["title"] for row in rows] == ["Once", "Beside it"]
+    assert said.status == 0
+
+
 # ------------------------------------------------------------------------- graph and documents
 
 
