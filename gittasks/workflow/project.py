@@ -426,14 +426,15 @@ def _keep_new(path: str, text: str) -> None:
     """Writes a file that must not exist yet; whoever was first stays."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     beside = f"{path}.{os.getpid()}"
-    with open(beside, "w", encoding="ascii") as file:
-        file.write(text + "\n")
     try:
+        with open(beside, "w", encoding="ascii") as file:
+            file.write(text + "\n")
         os.link(beside, path)
     except FileExistsError:
         pass
     finally:
-        os.unlink(beside)
+        if os.path.lexists(beside):
+            os.unlink(beside)
 
 
 def _is_empty(folder: str) -> bool:
