@@ -50,11 +50,12 @@ LONGER = 4.0
 
 
 class _Pair(NamedTuple):
-    """A remote and two clones that share it."""
+    """A remote, two clones that share it, and one that only uses git."""
 
     remote: Path
     ada: Path
     bob: Path
+    carl: Path
 
 
 @contextlib.contextmanager
@@ -96,7 +97,9 @@ def _pair(plan: Plan, ada: Path, address: str) -> _Pair:
     machine.git(remote, "gc", "-q")
     machine.git(ada.parent, "clone", "-q", f"{address}/remote.git", str(bob))
     machine.tasks(bob, "init", "--remote", "origin")
-    return _Pair(remote, ada, bob)
+    carl = ada.parent / "carl"
+    machine.git(ada.parent, "clone", "-q", f"{address}/remote.git", str(carl))
+    return _Pair(remote, ada, bob, carl)
 
 
 def rows(plan: Plan) -> Iterator[Row]:
@@ -111,7 +114,9 @@ def rows(plan: Plan) -> Iterator[Row]:
 def _one(plan: Plan, pair: _Pair) -> Iterator[Row]:
     machine = plan.machine
     where = f"{plan.events // 1000}k events"
-    noted, claimed = itertools.count(1), itertools.count(2)
+    noted = itertools.count(1)
+    # Every tenth waits for another.
+    claimed = (number for number in itertools.count(2) if number % 10 != 7)
 
     def note(clone: Path) -> None:
         machine.tasks(clone, "note", str(next(noted)), "The wall stands.", "--offline")
@@ -142,6 +147,7 @@ def _one(plan: Plan, pair: _Pair) -> Iterator[Row]:
         "push of one": lambda: after_note(lambda: script(pair.ada, A_PUSH)),
         # What was pushed just now.
         "fetch of one": lambda: script(pair.bob, FETCH),
+        "git fetch": lambda: machine.git(pair.carl, "fetch", "-q", "origin", "gittasks"),
         "start": lambda: machine.tasks(pair.ada, "whoami"),
         "pull": pulled,
         "push": lambda: after_note(lambda: machine.tasks(pair.ada, "push")),
@@ -158,7 +164,11 @@ def _one(plan: Plan, pair: _Pair) -> Iterator[Row]:
     ):
         beyond = found.cpu[name] - found.cpu["script"]
         what = name.replace("nothing", "nothing new").replace("one", "one event")
-        yield cpu_row(f"{what}, beyond the start", where, beyond, found.units, target)
+        row = cpu_row(f"{what}, beyond the start", where, beyond, found.units, target)
+        if name == "fetch of one":
+            alone = found.cpu["git fetch"] / found.units.r
+            row = row._replace(measured=f"{row.measured}, git alone {alone:.1f} R")
+        yield row
     for name, what, target in (
         ("sync", "sync with nothing new", SYNC),
         ("pull", "pull of one event", PULL),
