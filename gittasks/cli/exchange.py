@@ -39,7 +39,8 @@ def _line(done: Synced) -> str:
     for one in done.renumbered:
         words.append(f"{one.old} {'would be' if done.dry_run else 'is now'} {one.new}")
     for kind, task, _ in done.rejected:
-        words.append(f"{kind}{f' of {task}' if task else ''} {would or 'was '}not applied")
+        fate = "would not be applied" if done.dry_run else "was not applied"
+        words.append(f"{kind}{f' of {task}' if task else ''} {fate}")
     if not done.dry_run and done.pending:
         words.append(f"{_events(done.pending)} not published")
     return f"{done.remote}: {', '.join(words) or 'nothing to do'}"
