@@ -141,7 +141,7 @@ class Clone:
             f"data {len(text)}",
             text,
             f"from {ref}^0",
-            "M 100644 inline file.txt",
+            f"M 100644 inline {branch.rpartition('/')[2]}.txt",
             f"data {len(text)}",
             text,
             "",
@@ -184,6 +184,13 @@ class Team:
     def kinds(self) -> Counter[str]:
         """Returns how many events of each kind are on the remote."""
         return Counter(event.kind for event in written(self.remote, self.tip))
+
+    def landings(self) -> dict[str, str]:
+        """Returns the tasks that were merged into the remote's base, each with its merge."""
+        lines = git(self.remote, "log", "--first-parent", "--merges", "--format=%H %s", "master")
+        pairs = [(line[41:47], line[:40]) for line in lines.splitlines()]
+        assert len({task for task, _ in pairs}) == len(pairs), f"landed twice: {pairs}"
+        return dict(pairs)
 
     def note_down(self, one: Clone) -> None:
         """Writes what a clone has accepted since the last time into the book."""
@@ -236,6 +243,7 @@ class Team:
         _assert_one_claim(events)
         self._assert_confirmed(events)
         _assert_numbers(events)
+        self._assert_landed()
         for one in self.clones:
             _assert_sound(one, self.tip)
         assert git(self.remote, "fsck", "--connectivity-only", "--no-dangling") == ""
@@ -256,6 +264,17 @@ class Team:
         assert doubled == [], f"applied twice: {doubled}"
         lost = {one: kind for one, kind in self.accepted.items() if one not in counts}
         assert lost == {}, f"lost: {lost}"
+
+    def _assert_landed(self) -> None:
+        """Checks that base and ledger agree: what has landed is there, and what is there has landed."""
+        merged = self.landings()
+        tasks = self.clones[0].tasks()
+        landed = {task.id: task.landed for task in tasks if task.landed is not None}
+        assert merged == landed
+        base = git(self.remote, "rev-list", "master").splitlines()
+        for one in self.clones:
+            assert git(one.folder, "rev-parse", "master") in base
+            assert git(one.folder, "status", "--porcelain") == ""
 
     def _assert_confirmed(self, events: Sequence[Written]) -> None:
         claims = {event.claim: event.task for event in events if event.kind == "claim"}
