@@ -39,5 +39,8 @@ def _print(session: frame.Session, found: Rows, kept: list[str]) -> None:
         [rows.waiting_cells(session, row) for row in found.rows], ("yellow", None, "dim")
     )
     rows.tell(session, found, redacted=True)
-    for ref in kept:
-        session.out.say(f"An earlier tip of the ledger is kept at {ref}; see `git tasks fsck`.")
+    if len(kept) == 1:
+        session.out.say(f"An earlier tip of the ledger is kept at {kept[0]}; see `git tasks fsck`.")
+    elif kept:
+        # A clone that shares keeps one at each replay.
+        session.out.say(f"{len(kept)} earlier tips of the ledger are kept; see `git tasks fsck`.")
