@@ -65,7 +65,7 @@ def put_away(project: Project, task: Task) -> list[str]:
             changes.append(refs.Change(keep, tip, refs.read(project.repo, keep)))
             notes.append(f"The branch {task.branch} is kept at {keep}.")
         refs.transaction(project.repo, changes, f"{task.id} abort")
-    for record in records.all(project.state_dir):
+    for record in (*records.all(project.state_dir), *records.ended(project.state_dir)):
         if record.uid == task.uid:
             records.drop(project.state_dir, record.claim)
     return notes

@@ -234,6 +234,8 @@ def _already(project: Project, task: Task, speaker: Speaker) -> records.ClaimRec
     if task.claim is None:
         return None
     record = records.with_claim(project.state_dir, task.claim)
+    if record is None:
+        record = records.bring_back(project.state_dir, task.claim, task.id)
     if record is None or record.actor != speaker.actor or record.uid != task.uid:
         return None
     return record

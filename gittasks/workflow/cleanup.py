@@ -98,7 +98,7 @@ def _is_held(project: Project, tip: str) -> bool:
 
 
 def _records(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:
-    for record in records.all(project.state_dir):
+    for record in (*records.all(project.state_dir), *records.ended(project.state_dir)):
         if _closed(graph, record.task) is None:
             continue
         if not dry_run:

@@ -37,8 +37,13 @@ def forget_claim(project: Project, speaker: Speaker, task_id: str) -> None:
     The record of a claim that somebody else ended stays, so that its actor is refused as stale.
     """
     record = records.with_claim(project.state_dir, speaker.claim) if speaker.claim else None
-    if record is not None and record.task == task_id:
+    if record is None or record.task != task_id:
+        return
+    if project.remote is None:
         records.drop(project.state_dir, record.claim)
+    else:
+        # Where the others do not agree, the claim goes on.
+        records.put_by(project.state_dir, record.claim)
 
 
 def put_assignment_away(project: Project, speaker: Speaker, task_id: str) -> None:

@@ -114,7 +114,7 @@ def _tidied(site: Site, record: records.LandingRecord) -> list[str]:
     except (GittasksError, GitError, OSError) as error:
         # The task has landed whatever becomes of its tree.
         notes.append(f"{error} What is left of {record.task} goes with `git tasks gc`.")
-    for claim in records.all(site.state_dir):
+    for claim in (*records.all(site.state_dir), *records.ended(site.state_dir)):
         if claim.uid == record.uid:
             records.drop(site.state_dir, claim.claim)
     return notes

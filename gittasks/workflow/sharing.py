@@ -377,7 +377,20 @@ def follow(site: Site, replayed: Replayed) -> None:
             continue
         what = f"{event.kind} of {event.task}" if event.task else event.kind
         told.append(f"Your {what} was not applied: {reason}.")
+    told += _held_again(site, replayed)
     site.told += tuple(told)
+
+
+def settle(site: Site) -> None:
+    """Forgets the claims of this clone whose end the remote has."""
+    ended = records.ended(site.state_dir)
+    graph = site.ledger.graph() if ended else None
+    if graph is None or graph.tip != shared_of(site).copy:
+        return
+    for record in ended:
+        task = graph.get(graph.with_uid(record.uid) or "")
+        if task is None or task.claim != record.claim:
+            records.drop(site.state_dir, record.claim)
 
 
 def heard(replayed: Replayed) -> list[tuple[Event, str]]:
@@ -430,6 +443,23 @@ def _renamed(site: Site, renaming: Renaming) -> list[str]:
     was_taken = task is not None and renaming.old in task.former_ids
     why = "others had taken the number" if was_taken else "others had created it with the same key"
     told.append(f"The task {renaming.old} of this clone is {renaming.new} now: {why}.")
+    return told
+
+
+def _held_again(site: Site, replayed: Replayed) -> list[str]:
+    """Gives back the claims that had ended here, and go on because that was not applied."""
+    told = []
+    graph = site.ledger.graph()
+    for event, _reason in replayed.rejected:
+        task = None if event.claim is None else graph.get(graph.with_uid(event.uid or "") or "")
+        if task is None or task.claim is None or task.claim != event.claim:
+            continue
+        record = records.bring_back(site.state_dir, task.claim, task.id)
+        if record is not None:
+            told.append(
+                f"{record.actor} still holds {task.id}:"
+                f" `git tasks start {task.id}` hands it out again."
+            )
     return told
 
 

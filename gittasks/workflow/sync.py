@@ -77,6 +77,7 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
             error.hint = "Try again later; everything is safe in this clone."
         raise
     project.ledger.has_written = False
+    sharing.settle(project)
     return _told(project, done, began=False)
 
 
@@ -98,6 +99,7 @@ def publish_quietly(project: Project) -> str | None:
             patience=_NO_PATIENCE,
             followed=lambda replayed: sharing.follow(project, replayed),
         )
+        sharing.settle(project)
     except (GittasksError, GitError) as error:
         words = error.message if isinstance(error, GittasksError) else str(error)
         return f"Not published yet: {words} `git tasks sync` does it later."

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Process = tuple[int, str]
 """A process id with the start time that tells it from a later process of that number."""
 
+_ENDED = ".ended"
+
 
 class ClaimRecord(NamedTuple):
     """One claim taken in this clone: its secret, and how everything looked at dispatch.
@@ -87,7 +89,32 @@ def write(state_dir: str, record: ClaimRecord) -> None:
 
 def drop(state_dir: str, claim: str) -> None:
     """Forgets the record of a claim."""
-    _remove(_claim_path(state_dir, claim))
+    path = _claim_path(state_dir, claim)
+    _remove(path)
+    _remove(path + _ENDED)
+
+
+def put_by(state_dir: str, claim: str) -> None:
+    """Forgets the record of a claim whose end the others have not agreed to yet."""
+    path = _claim_path(state_dir, claim)
+    try:
+        os.rename(path, path + _ENDED)
+    except FileNotFoundError:
+        pass
+
+
+def bring_back(state_dir: str, claim: str, task: str) -> ClaimRecord | None:
+    """Returns the record of a claim whose end was not agreed to, which counts again."""
+    path = _claim_path(state_dir, claim)
+    try:
+        os.rename(path + _ENDED, path)
+    except FileNotFoundError:
+        return None
+    record = with_claim(state_dir, claim)
+    if record is not None and record.task != task:
+        record = record._replace(task=task)
+        write(state_dir, record)
+    return record
 
 
 def find(
@@ -111,6 +138,11 @@ def with_claim(state_dir: str, claim: str) -> ClaimRecord | None:
 def all(state_dir: str) -> tuple[ClaimRecord, ...]:
     """Returns the records of every claim taken in this clone, oldest first."""
     return _all(state_dir)
+
+
+def ended(state_dir: str) -> tuple[ClaimRecord, ...]:
+    """Returns the records of the claims that have ended here and were put by."""
+    return _sorted(_read_all(os.path.join(state_dir, "claims"), suffix=_ENDED))
 
 
 def of_task(state_dir: str, uid: str) -> tuple[ClaimRecord, ...]:
@@ -273,17 +305,21 @@ def _newest(records: Iterable[ClaimRecord]) -> ClaimRecord | None:
 
 
 def _all(state_dir: str, holding: str = "") -> tuple[ClaimRecord, ...]:
-    found = map(_claim_from, _read_all(os.path.join(state_dir, "claims"), holding))
-    return tuple(sorted(filter(None, found), key=lambda record: (record.at, record.claim)))
+    return _sorted(_read_all(os.path.join(state_dir, "claims"), holding))
 
 
-def _read_all(folder: str, holding: str = "") -> list[dict[str, Any] | None]:
+def _sorted(read: Iterable[dict[str, Any] | None]) -> tuple[ClaimRecord, ...]:
+    found = filter(None, map(_claim_from, read))
+    return tuple(sorted(found, key=lambda record: (record.at, record.claim)))
+
+
+def _read_all(folder: str, holding: str = "", suffix: str = ".json") -> list[dict[str, Any] | None]:
     """Returns what each file of a folder holds; those without a word in them are not taken apart."""
     try:
         names = sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    paths = [os.path.join(folder, name) for name in names if name.endswith(suffix)]
     return [read_json(path) for path in paths if not holding or _holds(path, holding)]
 
 

@@ -57,6 +57,22 @@ def test_no_temporary_file_is_left(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "claims") == [f"{CLAIM.claim}.json"]
 
 
+def test_a_record_that_was_put_by_is_not_found_until_it_is_brought_back(tmp_path: Path) -> None:
+    records.write(str(tmp_path), CLAIM)
+    records.put_by(str(tmp_path), CLAIM.claim)
+    assert (records.all(str(tmp_path)), records.ended(str(tmp_path))) == ((), (CLAIM,))
+    renamed = CLAIM._replace(task="000043")
+    assert records.bring_back(str(tmp_path), CLAIM.claim, "000043") == renamed
+    assert (records.all(str(tmp_path)), records.ended(str(tmp_path))) == ((renamed,), ())
+
+
+def test_a_record_that_was_put_by_is_dropped_like_any_other(tmp_path: Path) -> None:
+    records.write(str(tmp_path), CLAIM)
+    records.put_by(str(tmp_path), CLAIM.claim)
+    records.drop(str(tmp_path), CLAIM.claim)
+    assert os.listdir(tmp_path / "claims") == []
+
+
 def test_the_newest_record_of_the_actor_is_found_by_task_and_by_uid(tmp_path: Path) -> None:
     newer = CLAIM._replace(claim="d" * 32, at=6)
     for one in (newer, CLAIM, CLAIM._replace(claim="e" * 32, actor="Bob", at=9)):
