@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BACKUP",
+    "BY_SYNC",
     "COPIES",
     "DEFAULT_BRANCH",
     "DOCUMENT_LIMIT",
@@ -85,6 +86,8 @@ FORMAT = 1
 DEFAULT_BRANCH = "refs/heads/gittasks"
 BACKUP = "refs/gittasks/backup"
 PRE_REPLAY = "refs/gittasks/pre-replay/"
+BY_SYNC = "-sync"
+"""How the name of a kept tip goes on that a sync has replaced: nobody has to look at it."""
 COPIES = "refs/gittasks/remotes/"
 INCOMING = "refs/gittasks/incoming/"
 

@@ -145,7 +145,7 @@ def _reconciled(ledger: View, tip: objects.Commit, good: str) -> objects.Commit:
         )
         return ledger.reader.commit(good)
     if _is_of_a_sync(ledger, tip.oid):
-        changes = [refs.Change(layout.BACKUP, tip.oid, good), keeping(ledger, good)]
+        changes = [refs.Change(layout.BACKUP, tip.oid, good), keeping(ledger, good, layout.BY_SYNC)]
         repair.patient_transaction(ledger, changes, "gittasks: recover a sync", ())
         ledger.repaired.append("A sync had been cut short after its replay; it is finished.")
         return tip
@@ -196,9 +196,9 @@ def _back_to_good(ledger: View) -> objects.Commit | None:
     return ledger.reader.commit(good)
 
 
-def keeping(ledger: View, oid: str) -> refs.Change:
-    """Returns the change that keeps a former tip under a name of its own."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ledger.clock()))
+def keeping(ledger: View, oid: str, why: str = "") -> refs.Change:
+    """Returns the change that keeps a former tip under a name of its own, which may say why."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ledger.clock())) + why
     taken = refs.list(ledger.repo, layout.PRE_REPLAY)
     name = layout.PRE_REPLAY + stamp
     number = 1

@@ -30,7 +30,7 @@ from gittasks.ledger import (
     repair,
 )
 from gittasks.ledger.build import Builder
-from gittasks.ledger.shared import SyncLock
+from gittasks.ledger.shared import SyncLock, is_unsettled
 from gittasks.ledger.writing import require_not_checked_out
 from gittasks.plumbing import merging, objects, refs
 from gittasks.plumbing.errors import (
@@ -114,44 +114,70 @@ def sync(  # noqa: PLR0913
     """
     ledger = shared.ledger
     done = Synced(shared.name, "")
+    how = _How(branches, tuple(names), tuple(globs), push, pull, followed)
     with SyncLock(ledger.state_dir, patience):
         aftermath.finish(ledger, followed)
         for tried in range(rounds):
-            arrived = shared.fetch(names, globs)
-            done = done._replace(notes=(*done.notes, *arrived.notes))
-            if done.pending and arrived.tip and repair.contains(ledger, arrived.tip, done.tip):
-                # The push of the round before has arrived although nobody said so.
-                done = done._replace(published=done.published + done.pending)
-            if pull:
-                done = _follow(shared, arrived.tip, done, followed)
-            else:
-                ledger.refresh()
-                _require_up_to_date(shared, arrived.tip)
-            done = done._replace(tip=ledger.tip, pending=unpublished(ledger, arrived.tip))
-            updates = _updates(shared, arrived.tip, branches) if push else []
-            if not updates:
+            try:
+                done, is_over = _turn(shared, done, how, tried)
+            except GitError as error:
+                if not is_unsettled(error):
+                    raise
+                pause(tried)
+                continue
+            if is_over:
                 return done
-            moved = _pushed(shared, updates, tried)
-            if moved is not None:
-                sent = tuple(one.name for one in moved if one.new and one.name != ledger.branch)
-                done = done._replace(
-                    published=done.published + done.pending,
-                    branches=(*done.branches, *sent),
-                    pending=0,
-                )
-                # What a push says is not always what the remote has in the end.
-                arrived = shared.fetch(names, globs)
-                done = done._replace(notes=(*done.notes, *arrived.notes))
-                if arrived.tip is not None and repair.contains(ledger, arrived.tip, done.tip):
-                    if pull:
-                        done = _follow(shared, arrived.tip, done, followed)
-                    return done._replace(tip=ledger.tip)
         left = unpublished(ledger, shared.copy)
     words = "one event is" if left == 1 else f"{left} events are"
     raise Busy(
         f"Others were faster {rounds} times; {words} not published yet.",
         "Run `git tasks sync` again; nothing is lost.",
     )
+
+
+class _How(NamedTuple):
+    """What a sync does in each of its turns."""
+
+    branches: Branches
+    names: tuple[str, ...]
+    globs: tuple[str, ...]
+    push: bool
+    pull: bool
+    followed: Callable[[Replayed], None]
+
+
+def _turn(shared: Shared, done: Synced, how: _How, tried: int) -> tuple[Synced, bool]:
+    """Fetches, replays and pushes once; tells also whether the remote has it all by now."""
+    ledger = shared.ledger
+    arrived = shared.fetch(how.names, how.globs)
+    done = done._replace(notes=(*done.notes, *arrived.notes))
+    if done.pending and arrived.tip and repair.contains(ledger, arrived.tip, done.tip):
+        # The push of the turn before has arrived although nobody said so.
+        done = done._replace(published=done.published + done.pending)
+    if how.pull:
+        done = _follow(shared, arrived.tip, done, how.followed)
+    else:
+        ledger.refresh()
+        _require_up_to_date(shared, arrived.tip)
+    done = done._replace(tip=ledger.tip, pending=unpublished(ledger, arrived.tip))
+    updates = _updates(shared, arrived.tip, how.branches) if how.push else []
+    if not updates:
+        return done, True
+    moved = _pushed(shared, updates, tried)
+    if moved is None:
+        return done, False
+    sent = tuple(one.name for one in moved if one.new and one.name != ledger.branch)
+    done = done._replace(
+        published=done.published + done.pending, branches=(*done.branches, *sent), pending=0
+    )
+    # What a push says is not always what the remote has in the end.
+    arrived = shared.fetch(how.names, how.globs)
+    done = done._replace(notes=(*done.notes, *arrived.notes))
+    if arrived.tip is None or not repair.contains(ledger, arrived.tip, done.tip):
+        return done, False
+    if how.pull:
+        done = _follow(shared, arrived.tip, done, how.followed)
+    return done._replace(tip=ledger.tip), True
 
 
 def _follow(
@@ -276,6 +302,7 @@ def catch_up(ledger: Ledger, tip: str | None, also: Also = tuple) -> CaughtUp:
 
 
 def _catch_up(ledger: Ledger, tip: str | None, also: Also) -> CaughtUp:
+    require_not_checked_out(ledger)
     above = recover.writable_tip(ledger)
     ledger.is_at(above and above.oid)
     before = ledger.tip
@@ -306,7 +333,7 @@ def _replayed(ledger: Ledger, before: str, tip: str, also: Also) -> CaughtUp:
         ledger.is_at(before)
     new = commits.commits[-1] if commits.commits else tip
     drafts = tuple(commits.drafts.values())
-    keeping = recover.keeping(ledger, before)
+    keeping = recover.keeping(ledger, before, layout.BY_SYNC)
     note = f"gittasks: sync: {len(found.steps)} events replayed"
     entry = journal.keep(ledger.state_dir, tip, new, drafts) if drafts else None
     objects.write(ledger.repo, drafts)

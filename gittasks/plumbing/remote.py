@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.plumbing.errors import (
     GitError,
@@ -316,7 +316,10 @@ class _Line:
         left = max(self._deadline - time.monotonic(), 0.01)
         command = (*self._place, *args)
         try:
-            return self.repo.git(*command, stdin=stdin, env=self._env, timeout=left, check=False)
+            with _Ending():
+                return self.repo.git(
+                    *command, stdin=stdin, env=self._env, timeout=left, check=False
+                )
         except GitTimeout as error:
             raise RemoteUnreachable(
                 self.remote,
@@ -370,6 +373,41 @@ def _alias(repo: Repository, remote: str) -> str:
     while any(key.startswith(f"remote.{name}.") for key in repo.config.names()):
         name = _ALIAS + name
     return name
+
+
+class _Ended(BaseException):
+    """Somebody has asked this process to end."""
+
+
+class _Ending:
+    """While git speaks with a remote, being asked to end ends git first.
+
+    git runs in a session of its own, where nobody else would tell it; it could wait for hours.
+    """
+
+    def __enter__(self) -> None:
+        # The module brings `enum`, which only those who wait for a remote pay for.
+        import signal
+        import threading
+
+        self._before: Any = None
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._before = signal.signal(signal.SIGTERM, _end)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._before is None:
+            return
+        import signal
+
+        signal.signal(signal.SIGTERM, self._before)
+        if isinstance(error, _Ended):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _end(_number: int, _frame: object) -> None:
+    raise _Ended
 
 
 def _environment(repo: Repository, remote: str, called: str) -> dict[str, str]:

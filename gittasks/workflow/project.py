@@ -11,7 +11,17 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gittasks.domain.errors import Corrupt, NoLedger, UsageFault
+from gittasks.domain.errors import (
+    Busy,
+    Corrupt,
+    GuardBroken,
+    NoLedger,
+    Refused,
+    SyncRefused,
+    Taken,
+    UnknownTask,
+    UsageFault,
+)
 from gittasks.domain.ids import parse_id
 from gittasks.plumbing.repository import Repository
 from gittasks.workflow.site import LOCK_TIMEOUT, Publishing
@@ -35,6 +45,8 @@ if TYPE_CHECKING:
 
 DEFAULT_BRANCH = "gittasks"
 _ID_LENGTH = 16
+_ASK_SECONDS = 5.0
+"""How long a refusal may wait for what others did."""
 
 
 class Options(NamedTuple):
@@ -141,6 +153,11 @@ class Project:
     def is_offline(self) -> bool:
         """Tells whether this command does without the remote."""
         return self.options.offline
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Returns what was done on the way, in sentences, for a command that tells nothing else."""
+        return self.told if self._ledger is None else (*self.told, *self._ledger.repaired)
 
     @property
     def has_news(self) -> bool:
@@ -363,7 +380,26 @@ class Project:
             from gittasks.workflow.sharing import publish  # only a clone that shares
 
             return publish(self, events, also if callable(also) else lambda: also, publishing)
+        try:
+            return self.ledger.append(events, also=also)
+        except (Refused, Taken, UnknownTask) as refusal:
+            if isinstance(refusal, GuardBroken) or not self._has_caught_up():
+                raise
+        # What refused it was out of date.
         return self.ledger.append(events, also=also)
+
+    def _has_caught_up(self) -> bool:
+        """Tells whether others have done something since that this clone has taken over now."""
+        if not self.publishes:
+            return False
+        from gittasks.workflow import sharing  # only a clone that shares
+
+        before = self.ledger.tip
+        try:
+            sharing.pull(self, timeout=_ASK_SECONDS)
+        except (Busy, SyncRefused):
+            return False
+        return self.ledger.tip != before
 
     def recover(self) -> None:
         """Finishes or undoes what a crash left of a landing; costs nothing where none did."""

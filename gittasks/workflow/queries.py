@@ -143,11 +143,14 @@ def _renewed(project: Project, snapshot: Snapshot, now: str) -> Collection[str]:
 
 
 def kept_tips(project: Project) -> list[str]:
-    """Returns the refs of ledger tips that a recovery has replaced, oldest first."""
-    from gittasks.ledger.layout import PRE_REPLAY
+    """Returns the refs of ledger tips that a recovery has replaced, oldest first.
+
+    What a sync has replaced was replayed, and is nothing to look at.
+    """
+    from gittasks.ledger.layout import BY_SYNC, PRE_REPLAY
     from gittasks.plumbing import refs
 
-    return list(refs.list(project.repo, PRE_REPLAY))
+    return [name for name in refs.list(project.repo, PRE_REPLAY) if BY_SYNC not in name]
 
 
 def _refused(project: Project, task: Task) -> tuple[str, str] | None:
