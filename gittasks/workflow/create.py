@@ -162,6 +162,9 @@ def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
             notes += put_away(project, project.task(event.task))
     outcomes = _outcomes(project, wanted, appended)
     notes += _repeated([one.task.id for one in outcomes if not one.changed], len(wanted))
+    if project.remote is not None and project.is_offline and appended.events:
+        which = "Its number" if len(outcomes) == 1 else "Their numbers"
+        notes.append(f"{which} may change at `git tasks sync`, if others take it first.")
     outcomes[0] = outcomes[0]._replace(notes=(*outcomes[0].notes, *notes))
     return outcomes
 

@@ -156,7 +156,7 @@ def _adopt(project: Project, remote: str, found: tuple[str, str], notes: tuple[s
         project.repo.git("config", "--local", "gittasks.branch", branch)
     sharing.begin(project, remote)
     project = _reopened(project)
-    if not project.options.offline:
+    if not project.options.offline and refs.read(project.repo, layout.COPIES + remote) is not None:
         try:
             sharing.pull(project, timeout=_ASK_SECONDS)
         except (Busy, SyncRefused) as error:

@@ -378,7 +378,11 @@ class _Attempt:
                 f"{self.task.id} has landed on {project.remote}, but the base could not follow"
                 f" here: {half.error} Run `git tasks recover` to finish it."
             )
-        except Unconfirmed:
+        except Busy as error:
+            if "--offline" in (error.hint or ""):
+                error.hint = "Land it when the remote can be reached again; nothing has moved."
+            if not isinstance(error, Unconfirmed):
+                raise
             # Whoever writes next asks the remote and finishes it.
             self.has_moved = True
             raise

@@ -21,7 +21,7 @@ from gittasks.workspaces import branch as branches
 from gittasks.workspaces import records, worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.replay import Lost, Renaming, Replayed
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gittasks.domain.task_graph import Graph
     from gittasks.ledger.writing import Appended
     from gittasks.workflow.site import Publishing, Site
+    from gittasks.workspaces.records import ClaimRecord
 
 HEADS = "refs/heads/"
 LEASES = "refs/gittasks/leases/*"
@@ -379,6 +380,33 @@ def follow(site: Site, replayed: Replayed) -> None:
         told.append(f"Your {what} was not applied: {reason}.")
     told += _held_again(site, replayed)
     site.told += tuple(told)
+
+
+def held_here(site: Site) -> tuple[ClaimRecord, ...]:
+    """Returns the records of the claims that somebody in this clone holds now."""
+    found = records.all(site.state_dir)
+    graph = site.ledger.graph() if found else None
+    if graph is None:
+        return ()
+    tasks = {one.claim: graph.get(graph.with_uid(one.uid) or "") for one in found}
+    return tuple(one for one in found if (t := tasks[one.claim]) and t.claim == one.claim)
+
+
+def ended_elsewhere(
+    site: Site, held: Sequence[ClaimRecord], lost: Collection[str]
+) -> Iterator[str]:
+    """Yields a sentence for each claim of this clone that others have ended meanwhile."""
+    graph = site.ledger.graph() if held else None
+    for record in held:
+        task = None if graph is None else graph.get(graph.with_uid(record.uid) or "")
+        if task is None or task.claim == record.claim or record.claim in lost:
+            continue
+        state = f"{task.state}, {task.outcome}" if task.outcome else task.state
+        holder = f", held by {task.claimed_by}" if task.claimed_by else ""
+        yield (
+            f"The claim of {record.actor} on {task.id} was ended elsewhere: the task is at"
+            f" {state}{holder}."
+        )
 
 
 def settle(site: Site) -> None:

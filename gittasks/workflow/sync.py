@@ -60,6 +60,7 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
     project.recover()
     shared = sharing.shared_of(project)
     sharing.keep_from_mirroring(project, shared.name)
+    held = sharing.held_here(project)
     try:
         done = ledgers.sync(
             shared,
@@ -78,6 +79,8 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
         raise
     project.ledger.has_written = False
     sharing.settle(project)
+    lost = {one.claim for replayed in done.replayed for one in replayed.lost}
+    project.told += tuple(sharing.ended_elsewhere(project, held, lost))
     return _told(project, done, began=False)
 
 
@@ -89,8 +92,9 @@ def publish_quietly(project: Project) -> str | None:
         return None
     shared = sharing.shared_of(project, timeout=AUTOSYNC_SECONDS)
     before = project.told
+    held = sharing.held_here(project)
     try:
-        ledgers.sync(
+        done = ledgers.sync(
             shared,
             sharing.to_push(project),
             names=(project.base,),
@@ -100,6 +104,8 @@ def publish_quietly(project: Project) -> str | None:
             followed=lambda replayed: sharing.follow(project, replayed),
         )
         sharing.settle(project)
+        lost = {one.claim for replayed in done.replayed for one in replayed.lost}
+        project.told += tuple(sharing.ended_elsewhere(project, held, lost))
     except (GittasksError, GitError) as error:
         words = error.message if isinstance(error, GittasksError) else str(error)
         return f"Not published yet: {words} `git tasks sync` does it later."

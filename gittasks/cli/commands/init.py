@@ -26,7 +26,8 @@ def command(
     elif begun.created:
         out.line(f"Created the ledger on the branch {begun.branch}.")
     else:
-        out.line(f"Already initialised: the ledger is the branch {begun.branch}; nothing to do.")
+        rest = "" if begun.remote else "; nothing to do"
+        out.line(f"Already initialised: the ledger is the branch {begun.branch}{rest}.")
     if out.quiet:
         return
     out.line(f"Tasks land on {begun.base}.")
