@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import Busy, GittasksError, NoLedger, UsageFault
+from gittasks.domain.errors import Busy, GittasksError, NoLedger, SyncRefused, UsageFault
 from gittasks.ledger import sync as ledgers
+from gittasks.plumbing import refs
 from gittasks.plumbing.errors import GitError
 from gittasks.workflow import sharing
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 AUTOSYNC_SECONDS = 5.0
 """How long a command may still try to publish after it has told its success."""
-_AUTOSYNC_ROUNDS = 2
+_AUTOSYNC_ROUNDS = 5
 _NO_PATIENCE = 0.05
 
 
@@ -80,8 +81,19 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
     project.ledger.has_written = False
     sharing.settle(project)
     lost = {one.claim for replayed in done.replayed for one in replayed.lost}
-    project.told += tuple(sharing.ended_elsewhere(project, held, lost))
+    project.told += (*sharing.ended_elsewhere(project, held, lost), *_without_base(project))
     return _told(project, done, began=False)
+
+
+def _without_base(project: Project) -> list[str]:
+    """Says that nobody else can work or land while the remote has no base."""
+    name = project.settings.base
+    if refs.read(project.repo, project.base) is None or sharing.fetched_tip(project, name):
+        return []
+    return [
+        f"The remote {project.remote} has no branch {name} yet, which the others need:"
+        f" git push {project.remote} {name}."
+    ]
 
 
 def publish_quietly(project: Project) -> str | None:
@@ -108,6 +120,8 @@ def publish_quietly(project: Project) -> str | None:
         project.told += tuple(sharing.ended_elsewhere(project, held, lost))
     except (GittasksError, GitError) as error:
         words = error.message if isinstance(error, GittasksError) else str(error)
+        if isinstance(error, SyncRefused):
+            return f"Not published yet: {words}"
         return f"Not published yet: {words} `git tasks sync` does it later."
     news = project.told[len(before) :]
     return " ".join(news) or None
@@ -118,7 +132,7 @@ def _require_ledger(project: Project, name: str) -> None:
     if not project.ledger.exists:
         raise NoLedger(
             "There is no ledger in this repository yet.",
-            f"Run `git tasks init --remote {name}`, which takes over the one of {name}.",
+            f"Run `git tasks init`, which takes over the one of {name} if there is one.",
         )
 
 
