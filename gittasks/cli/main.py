@@ -113,7 +113,7 @@ def _run_and_close(words: Sequence[str], session: frame.Session) -> int | None:
     except Exception:
         if session.has_project:
             # What has happened already is news, whatever became of the rest.
-            for news in dict.fromkeys(session.project.told):
+            for news in dict.fromkeys(session.project.unsaid):
                 session.out.say(news)
         raise
     finally:

@@ -232,7 +232,7 @@ def _adopted(ledger: View, tip: objects.Commit, good: str) -> objects.Commit:
     )
     journal.restore(ledger.repo, ledger.reader, drafts)
     count = 0 if built is None else len(built.events)
-    events = "one event" if count == 1 else f"{count} events"
+    events = "one event" if count == 1 else f"{count} events" if count else "no event"
     ledger.repaired.append(
         f"The commits made by hand on {ledger.short_branch} were replaced by {events};"
         f" they are kept at {kept.name}."
