@@ -151,7 +151,7 @@ def test_a_state_edited_by_hand_keeps_its_last_good_text(
     done = recover.recover(again)
     assert again.graph().need("000001").state == "NEW"
     assert done == [
-        "The commits made by hand on gittasks were replaced by 0 events; they are kept at"
+        "The commits made by hand on gittasks were replaced by no event; they are kept at"
         f" {PRE_REPLAY}20270115T080000Z.",
         f"What was written by hand in {DOCUMENT} is not taken over: state is not edited by hand.",
     ]
