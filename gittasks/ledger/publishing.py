@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gittasks.domain.errors import Busy, GittasksError, Unconfirmed
 from gittasks.ledger import aftermath, journal, recover, repair
 from gittasks.ledger.locking import unwritable
-from gittasks.ledger.shared import Arrived, SyncLock
+from gittasks.ledger.shared import Arrived, SyncLock, is_unsettled
 from gittasks.ledger.sync import ROUNDS, catch_up, pause, tell
 from gittasks.ledger.writing import Appended, prepared
 from gittasks.plumbing import objects
@@ -67,26 +67,37 @@ def append(  # noqa: PLR0913
     with SyncLock(ledger.state_dir, patience):
         aftermath.finish(ledger, followed)
         for tried in range(ROUNDS):
-            if tried == 0 and not fresh and (copy := shared.copy) is not None:
-                arrived = Arrived(copy)
-                is_fresh = False
-            else:
-                arrived = shared.fetch(names, globs)
-                is_fresh = True
+            is_fresh = tried > 0 or fresh or shared.copy is None
             try:
+                arrived = shared.fetch(names, globs) if is_fresh else Arrived(shared.copy)
                 commits, before = _prepared(shared, arrived, decide, followed)
             except GittasksError:
                 if is_fresh:
                     raise
                 # What was refused may be out of date.
                 continue
+            except GitError as error:
+                _settle(error, tried)
+                continue
             if commits is None:
                 return Appended((), (), before, before)
-            if _is_pushed(shared, commits, arrived, (updates(), optional), tried):
-                newest = _confirmed(shared, commits.commits[-1])
-                if newest is not None:
-                    return _follow(shared, commits, before, newest, also, followed)
+            try:
+                if not _is_pushed(shared, commits, arrived, (updates(), optional), tried):
+                    continue
+            except GitError as error:
+                _settle(error, tried)
+                continue
+            newest = _confirmed(shared, commits.commits[-1])
+            if newest is not None:
+                return _follow(shared, commits, before, newest, also, followed)
     raise Busy("Others were faster each time.", "Try again.")
+
+
+def _settle(error: GitError, tried: int) -> None:
+    """Waits where the repository was collected or packed meanwhile; else raises the error."""
+    if not is_unsettled(error):
+        raise error
+    pause(tried)
 
 
 def _prepared(
@@ -135,9 +146,10 @@ def _is_pushed(
         raise shared.told(error) from None
     try:
         arrived = shared.fetch()
-    except GittasksError as error:
+    except (GittasksError, GitError) as error:
+        words = error.message if isinstance(error, GittasksError) else str(error)
         raise Unconfirmed(
-            f"The remote {shared.name} was lost while it was told: {error.message}"
+            f"The remote {shared.name} was lost while it was told: {words}"
             " Whether it has the events is not known.",
             "Run `git tasks sync` when it is back, and look.",
         ) from None
@@ -169,7 +181,7 @@ def _confirmed(shared: Shared, tip: str) -> str | None:
     """
     try:
         arrived = shared.fetch()
-    except GittasksError:
+    except (GittasksError, GitError):
         # It has said yes, and cannot be asked again.
         return tip
     has_it = arrived.tip is not None and repair.contains(shared.ledger, arrived.tip, tip)

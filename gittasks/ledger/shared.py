@@ -18,7 +18,10 @@ from gittasks.plumbing.errors import (
     GitError,
     LockTimeout,
     NoSuchRemote,
+    ObjectMissing,
+    RefMoved,
     RemoteAsks,
+    RemoteError,
     RemoteRefused,
     RemoteUnreachable,
 )
@@ -30,8 +33,17 @@ if TYPE_CHECKING:
     from gittasks.ledger.ledger import Ledger
 
 _SHORTEST = 0.05
+_LOST_WORDS = (
+    "bad object",
+    "unable to read",
+    "unable to find",
+    "missing",
+    "not found",
+    "Not a valid",
+    "No such file or directory",
+)
 
-__all__ = ["Arrived", "Shared", "SyncLock"]
+__all__ = ["Arrived", "Shared", "SyncLock", "is_unsettled"]
 
 
 class Arrived(NamedTuple):
@@ -39,6 +51,20 @@ class Arrived(NamedTuple):
 
     tip: str | None
     notes: tuple[str, ...] = ()
+
+
+def is_unsettled(error: GitError) -> bool:
+    """Tells whether git may have met a repository that is collected or packed at this moment.
+
+    What a fetch has brought can be taken away before a ref names it, and a ref that is being
+    packed can look older than it is, or gone.
+    """
+    if isinstance(error, RefMoved):
+        return error.name.startswith((layout.COPIES, layout.INCOMING))
+    words = error.stderr
+    return isinstance(error, ObjectMissing) or (
+        not isinstance(error, RemoteError) and any(one in words for one in _LOST_WORDS)
+    )
 
 
 class Shared:
@@ -97,7 +123,9 @@ class Shared:
         if not adopting:
             self._complete(wanted[self.ledger.branch])
         found = self.ledger.reader.get(wanted[self.ledger.branch])
-        assert found is not None
+        if found is None:
+            words = f"bad object {wanted[self.ledger.branch]}"
+            raise ObjectMissing(("fetch", self.name), 128, words)
         return self._arrived(before[self.copy_ref], found.oid)
 
     def _complete(self, ref: str) -> None:
@@ -161,6 +189,8 @@ class Shared:
                     f"There is no remote {self.name} in this clone.",
                     "Name another one with `git config gittasks.remote NAME`.",
                 )
+            case _ if is_unsettled(error):
+                return error
             case _:
                 return SyncRefused(f"The remote {self.name} could not be used: {error}")
 

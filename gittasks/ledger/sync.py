@@ -115,6 +115,7 @@ def sync(  # noqa: PLR0913
     ledger = shared.ledger
     done = Synced(shared.name, "")
     how = _How(branches, tuple(names), tuple(globs), push, pull, followed)
+    why = "Others were faster"
     with SyncLock(ledger.state_dir, patience):
         aftermath.finish(ledger, followed)
         for tried in range(rounds):
@@ -123,6 +124,7 @@ def sync(  # noqa: PLR0913
             except GitError as error:
                 if not is_unsettled(error):
                     raise
+                why = f"The repository here was in the way ({error})"
                 pause(tried)
                 continue
             if is_over:
@@ -130,7 +132,7 @@ def sync(  # noqa: PLR0913
         left = unpublished(ledger, shared.copy)
     words = "one event is" if left == 1 else f"{left} events are"
     raise Busy(
-        f"Others were faster {rounds} times; {words} not published yet.",
+        f"{why} {rounds} times; {words} not published yet.",
         "Run `git tasks sync` again; nothing is lost.",
     )
 
