@@ -7,6 +7,7 @@ part of the name of the test: the same seed tells the same story again.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -74,7 +75,7 @@ class Story:
         while len(self.team.accepted) < events:
             one = self.dice.choice(self.team.clones)
             for _ in range(self.dice.randrange(2, 13)):
-                self._act(one)
+                self.act(one)
             if self.dice.random() < 0.5:
                 self._meet(one)
             if self.dice.random() < 0.01:
@@ -82,7 +83,7 @@ class Story:
         self.team.converge()
         self.team.assert_sound()
 
-    def _act(self, one: Clone) -> None:
+    def act(self, one: Clone) -> None:
         """Lets somebody in a clone do one thing that may be allowed."""
         one.clock.goes_on()
         verb = self.dice.choice(_VERBS_BY_WEIGHT)
@@ -455,6 +456,22 @@ def test_a_remote_that_was_set_back_gets_all_again(tmp_path: Path) -> None:
     story.team.confirmed_claims.clear()
     story.team.confirmed_tasks.clear()
     story.play(300)
+
+
+def test_a_clone_that_was_copied_says_nothing_twice(tmp_path: Path) -> None:
+    story = Story(tmp_path, 31)
+    one, other = story.team.clones[:2]
+    for _ in range(25):
+        story.act(one)
+        story.act(other)
+    one.close()
+    copied = Clone(Path(shutil.copytree(one.folder, tmp_path / "copied")), one.clock)
+    assert story.team.exchange(other)
+    # Both have the same events to put on top of what the other clone did.
+    assert story.team.exchange(one)
+    story.team.clones.append(copied)
+    assert story.team.exchange(copied)
+    story.play(150)
 
 
 @pytest.mark.slow
