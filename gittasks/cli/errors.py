@@ -68,6 +68,11 @@ def _failed(error: BaseException, session: Session, args: Sequence[str]) -> int:
     return refusal.exit_code
 
 
+def words_of(error: BaseException, session: Session, args: Sequence[str]) -> str:
+    """Returns what a failure is, in a sentence; leaves a report of a defect."""
+    return _refusal(error, session, args).message
+
+
 def as_json(refusal: GittasksError) -> dict[str, Any]:
     """Returns the error object of the JSON envelope."""
     return {

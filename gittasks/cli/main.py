@@ -82,29 +82,40 @@ def _done() -> int:
     try:
         status = errors.guarded(lambda: _run_and_close(words, session), session, words)
         if session.has_project and session.project.has_news:
-            _publish(session)
+            _publish(session, words)
         return status
     finally:
         if was_on:
             gc.enable()
 
 
-def _publish(session: frame.Session) -> None:
+def _publish(session: frame.Session, words: Sequence[str]) -> None:
     """Gives others what this run has written; its success was told, so nothing here is an error."""
     if session.project.remote is None:
         return
     from gittasks.workflow.sync import publish_quietly
 
     try:
-        sys.stdout.flush()
-        said = publish_quietly(session.project)
+        _flush()
+        try:
+            said = publish_quietly(session.project)
+        except Exception as error:  # noqa: BLE001 - what was written stays written
+            why = errors.words_of(error, session, words)
+            said = f"Not published yet: {why} `git tasks sync` does it later."
         if said is not None:
             session.out.say(said)
-        sys.stderr.flush()
-    except (OSError, ValueError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         pass
     finally:
         session.close()
+
+
+def _flush() -> None:
+    """Lets whoever reads see the answer, if somebody still does."""
+    try:
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):
+        pass
 
 
 def _run_and_close(words: Sequence[str], session: frame.Session) -> int | None:
