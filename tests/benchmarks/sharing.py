@@ -35,6 +35,7 @@ from gittasks.ledger import arrivals, verify
 project = Project.open()
 shared = sharing.shared_of(project)
 names, globs, tip = (project.base,), sharing.globs(project), project.ledger.tip
+project.ledger.reader.commit(tip)
 """
 FETCH = START + "shared.fetch(names, globs)"
 A_PUSH = START + "shared.push([remote.Update(project.branch, tip, shared.copy, plain=True)])"
