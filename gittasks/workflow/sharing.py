@@ -146,7 +146,10 @@ def present_base(site: Site, ref: str) -> tuple[str, str | None]:
     there = refs.read(site.repo, f"{layout.INCOMING}{ref.removeprefix('refs/')}")
     name = ref.removeprefix(HEADS)
     if here is None:
-        raise Refused(f"The base branch {name} does not exist.", f"Make it: git branch {name}.")
+        start = "" if there is None else f" {there[:12]}"
+        raise Refused(
+            f"The base branch {name} does not exist here.", f"Make it: git branch {name}{start}."
+        )
     if here == there:
         return here, there
     if there is None:

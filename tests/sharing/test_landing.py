@@ -131,6 +131,14 @@ def test_a_base_of_the_remote_that_is_gone_is_named(reviewed: Shared) -> None:
     assert "has no branch master" in error_of(refused)["message"]
 
 
+def test_a_base_that_is_not_here_is_made_as_the_remote_has_it(reviewed: Shared) -> None:
+    reviewed.ada.git("switch", "-q", "-c", "elsewhere")
+    reviewed.ada.git("commit", "-q", "--allow-empty", "-m", "Nobody submitted this")
+    reviewed.ada.git("branch", "-q", "-D", "master")
+    refused = reviewed.unchanged_by(lambda: reviewed.ada.manager("submit", TASK, "--json", check=5))
+    assert error_of(refused)["hint"] == f"Make it: git branch master {reviewed.base[:12]}."
+
+
 @pytest.mark.parametrize("hook", ["update", pytest.param("pre-receive", marks=pytest.mark.slow)])
 def test_a_protected_base_moves_nothing_anywhere(reviewed: Shared, hook: str) -> None:
     words = "master is protected"
