@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gittasks.domain.errors import Busy, GittasksError, Unconfirmed
+from gittasks.domain.errors import GittasksError, Unconfirmed
 from gittasks.ledger import aftermath, journal, recover, repair
 from gittasks.ledger.locking import unwritable
 from gittasks.ledger.shared import Arrived, SyncLock, is_unsettled
@@ -90,7 +90,7 @@ def append(  # noqa: PLR0913
             newest = _confirmed(shared, commits.commits[-1])
             if newest is not None:
                 return _follow(shared, commits, before, newest, also, followed)
-    raise Busy("Others were faster each time.", "Try again.")
+    raise shared.outrun("Others were faster each time.", "Try again.")
 
 
 def _settle(error: GitError, tried: int) -> None:

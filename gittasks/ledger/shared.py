@@ -77,6 +77,7 @@ class Shared:
         self.name = name
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self.copy_ref = layout.COPIES + name
+        self._tips: set[str | None] = set()
 
     @property
     def copy(self) -> str | None:
@@ -119,6 +120,7 @@ class Shared:
         ]
         refs.transaction(self.repo, gone, "gittasks: the remote has it no more")
         if self.ledger.branch in missing:
+            self._tips.add(None)
             return self._nothing(before[self.copy_ref])
         if not adopting:
             self._complete(wanted[self.ledger.branch])
@@ -126,6 +128,7 @@ class Shared:
         if found is None:
             words = f"bad object {wanted[self.ledger.branch]}"
             raise ObjectMissing(("fetch", self.name), 128, words)
+        self._tips.add(found.oid)
         return self._arrived(before[self.copy_ref], found.oid)
 
     def _complete(self, ref: str) -> None:
@@ -154,6 +157,19 @@ class Shared:
     def push(self, updates: Sequence[remote.Update]) -> None:
         """Moves refs of the remote, all or none; raises RemoteRaced where another was faster."""
         remote.push(self.repo, self.name, updates, timeout=self._left())
+
+    def outrun(self, words: str, hint: str) -> Exception:
+        """Returns why one round after the other came to nothing."""
+        key = f"remote.{self.name}.pushurl"
+        # Whoever is faster moves the ledger.
+        if len(self._tips) == 1 and self.repo.config.get_all(key):
+            return SyncRefused(
+                f"What is pushed to {self.name} does not come back when it is fetched: {key} leads"
+                " to another repository.",
+                f"Correct it (git config --unset-all {key}), or share through another remote"
+                " (git config gittasks.remote NAME).",
+            )
+        return Busy(words, hint)
 
     def contains(self, commit: str) -> bool:
         """Tells whether the remote's ledger had a commit when it was last fetched."""

@@ -131,7 +131,7 @@ def sync(  # noqa: PLR0913
                 return done
         left = unpublished(ledger, shared.copy)
     words = "one event is" if left == 1 else f"{left} events are"
-    raise Busy(
+    raise shared.outrun(
         f"{why} {rounds} times; {words} not published yet.",
         "Run `git tasks sync` again; nothing is lost.",
     )
