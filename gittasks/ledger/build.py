@@ -56,6 +56,7 @@ class Builder:
         self._written = 0
         self._blobs: dict[str, str] = {}
         self._rows: dict[str, objects.Rows] = {}
+        self._has_lifted = False
         self.tree = above.tree
         self.events: list[Event] = []
         self.commits: list[str] = []
@@ -95,6 +96,7 @@ class Builder:
         done = self._task(event) if event.is_about_a_task else self._project(event)
         if done.task is not None:
             event = event._replace(revision=event.revision or self._revision(event.task))
+        self._lift(done)
         tree, document = self._grafted(done)
         event = event._replace(document=document)
         text = message.encode(event, replayed_from=replayed_from)
@@ -132,6 +134,30 @@ class Builder:
         # Only the graph of a ledger knows what its tree has besides.
         known: Callable[[str], Sequence[Stray]] | None = getattr(self.graph.below, "strays", None)
         return [] if known is None else [stray.path for stray in known(task)]
+
+    def _lift(self, done: effect.Effect) -> None:
+        """Puts right with the first event what no task's repair would: it is in nobody's hands."""
+        if self._has_lifted:
+            return
+        self._has_lifted = True
+        below = None if self.graph is None else self.graph.below
+        known: Callable[[], Sequence[Stray]] | None = getattr(below, "loose_strays", None)
+        loose = [
+            stray
+            for stray in (() if known is None else known())
+            if not stray.is_newer and stray.path not in done.files and objects.is_path(stray.path)
+        ]
+        # A folder may stand where a file has to come back.
+        for part in (
+            [stray for stray in loose if stray.good is None],
+            [stray for stray in loose if stray.good is not None],
+        ):
+            if part:
+                rows = {stray.path: stray.row for stray in part}
+                self.tree, _ = objects.graft(
+                    self._reader, self._repo, self.tree, rows, self.drafts, self._rows
+                )
+                self.files.update({stray.path: stray.good for stray in part})
 
     def _revision(self, task: str | None) -> str | None:
         assert self.graph is not None

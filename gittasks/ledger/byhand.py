@@ -12,6 +12,7 @@ from gittasks.domain.frontmatter import parse
 from gittasks.domain.task import Task
 from gittasks.ledger.build import Builder
 from gittasks.ledger.layout import PROJECT_FILE, parse_path, path_of
+from gittasks.ledger.quarantine import in_one_line
 from gittasks.ledger.trees import changed_paths
 from gittasks.plumbing import objects
 
@@ -45,6 +46,10 @@ def adopt(
     left: list[str] = []
     author = tip.author.rpartition(" <")[0] or "unknown"
     for path, now in changed_paths(reader, good.tree, tip.tree):
+        stray = fold.strays_by_path.get(path)
+        if stray is not None and now == stray.row and fold.is_loose(stray):
+            left.append(f"The file {path} is put right by the next event that is written.")
+            continue
         place = parse_path(path)
         if now is None:
             if place is None or fold.get(place[0]):
@@ -55,7 +60,9 @@ def adopt(
             continue
         words = _adopt_one(builder, graph, tip, author, path, reader.blob(now[1]))
         if words is not None:
-            left.append(f"What was written by hand in {path} is not taken over: {words}")
+            left.append(
+                f"What was written by hand in {path} is not taken over: {in_one_line(words)}"
+            )
     return (builder if builder.events else None), left
 
 

@@ -240,7 +240,7 @@ class Cache:
         from gittasks.ledger import quarantine, rows
 
         holding: Mapping[str, Stray] = {}
-        before = [row[0] for row in db.execute("SELECT path FROM quarantine")]
+        before = [os.fsdecode(row[0]) for row in db.execute("SELECT path FROM quarantine")]
         if strays or before:
             changes, holding = quarantine.laid_over(
                 self._reader(), strays, tip, tree, changes, before

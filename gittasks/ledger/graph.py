@@ -31,6 +31,7 @@ class LedgerGraph:
         self._tasks: dict[str, Task | None] = {}
         self._uids: dict[str, str | None] = {}
         self._last: int | None = None
+        self._every: Sequence[Stray] | None = None
         self._strays: dict[str, list[Stray]] | None = None
         self.tip = snapshot.tip
 
@@ -88,7 +89,9 @@ class LedgerGraph:
 
     def every_stray(self) -> Sequence[Stray]:
         """Returns all paths at which the tree does not count."""
-        return self._snapshot.strays()
+        if self._every is None:
+            self._every = self._snapshot.strays()
+        return self._every
 
     def strays(self, task: str) -> Sequence[Stray]:
         """Returns the paths of a task at which the tree does not count."""
@@ -98,6 +101,11 @@ class LedgerGraph:
                 if stray.task is not None:
                     self._strays.setdefault(stray.task, []).append(stray)
         return self._strays.get(task, ())
+
+    def loose_strays(self) -> Sequence[Stray]:
+        """Returns the paths of no task at which the tree does not count."""
+        every = self.every_stray()
+        return [stray for stray in every if stray.task is None or self.get(stray.task) is None]
 
     def quarantined(self, task: str) -> str | None:
         """Returns why a task keeps its last good state, None where it has the one of the tree."""

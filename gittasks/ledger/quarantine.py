@@ -4,7 +4,8 @@ A commit that does not verify and that came from a remote stays in the history, 
 a document counts for nothing: the last good text does. The paths concerned are kept in one file
 beside the read cache. It is derived: a look at the whole ledger makes it again. An entry holds
 wherever the tree has at its path what the bad commit left there; so an event that writes the path
-anew ends it, and nobody has to remember that.
+anew ends it, and nobody has to remember that. What belongs to no task is put right by whichever
+event is written next.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.ledger.layout import PROJECT_FILE, is_shared_text, parse_path
+from gittasks.ledger.trees import DEEPEST
 from gittasks.plumbing.objects import FILE, TREE
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ __all__ = [
     "Kept",
     "Stray",
     "belongs",
+    "in_one_line",
     "invalid",
     "laid_over",
     "lifted",
@@ -43,6 +46,7 @@ MARK = "invalid"
 """The kind of the inbox row that a quarantined task has in the read cache, and nowhere else."""
 
 _NAME = "quarantine.json"
+_NEWER = "Install a newer gittasks."
 _SHOWN = 12
 
 
@@ -67,6 +71,11 @@ class Stray(NamedTuple):
         return row_of(self.good)
 
     @property
+    def is_newer(self) -> bool:
+        """Tells whether it may be well for a newer tool, so that only a repair undoes it."""
+        return self.reason.endswith(_NEWER)
+
+    @property
     def words(self) -> str:
         """Returns the sentence for people."""
         short = self.commit[:_SHOWN]
@@ -76,6 +85,12 @@ class Stray(NamedTuple):
             f"The commit {short} is not valid, so {self.path} keeps its last good text:"
             f" {self.reason}"
         )
+
+
+def in_one_line(words: str) -> str:
+    """Returns a message of several lines in one."""
+    first, *more = (line.strip() for line in words.splitlines() or [""])
+    return "; ".join((first.removesuffix(".") if more else first, *more))
 
 
 def belongs(path: str) -> bool:
@@ -166,7 +181,9 @@ def row_at(reader: Trees, tree: str, path: str) -> Row:
             return None
         tree = found.oid
     found = next((row for row in reader.tree(tree) if row.name == name), None)
-    return None if found is None or found.mode == TREE else (found.mode, found.oid)
+    if found is None or (found.mode == TREE and len(folders) < DEEPEST):
+        return None
+    return found.mode, found.oid
 
 
 def laid_over(

@@ -237,7 +237,7 @@ class Update:
             mode, bad = stray.bad or ("", "")
             self._db.execute(
                 "INSERT INTO quarantine VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (stray.path, stray.task, mode, bad, stray.good, stray.commit,
+                (os.fsencode(stray.path), stray.task, mode, bad, stray.good, stray.commit,
                  storable(stray.reason)),
             )  # fmt: skip
             self._note(stray.path, stray.task, bad, stray.words)

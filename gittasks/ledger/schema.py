@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = ["COLUMNS", "INDEXES", "TABLES", "VERSION", "storable"]
 
-VERSION = 2
+VERSION = 3
 """What the file says it is made by; one of another version is built anew."""
 
 COLUMNS = (
@@ -30,7 +30,7 @@ CREATE TABLE deps (task TEXT, dep TEXT, PRIMARY KEY (task, dep)) WITHOUT ROWID;
 CREATE TABLE problems (
     path TEXT PRIMARY KEY, id TEXT, oid TEXT, message TEXT, lines TEXT) WITHOUT ROWID;
 CREATE TABLE quarantine (
-    path TEXT PRIMARY KEY, task TEXT, mode TEXT, bad TEXT, good TEXT, since TEXT, reason TEXT)
+    path BLOB PRIMARY KEY, task TEXT, mode TEXT, bad TEXT, good TEXT, since TEXT, reason TEXT)
     WITHOUT ROWID;
 CREATE TABLE counts (kind TEXT, value, n INTEGER, PRIMARY KEY (kind, value)) WITHOUT ROWID
 """

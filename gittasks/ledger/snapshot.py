@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gittasks.ledger.cache import Cache
@@ -384,11 +385,11 @@ def _task(header: str) -> Task:
     return from_header_json(header)
 
 
-def _stray(row: tuple[str, str | None, str, str, str | None, str, str]) -> Stray:
+def _stray(row: tuple[bytes, str | None, str, str, str | None, str, str]) -> Stray:
     from gittasks.ledger.quarantine import Stray
 
     path, task, mode, bad, good, commit, reason = row
-    return Stray(path, task, (mode, bad) if mode else None, good, commit, reason)
+    return Stray(os.fsdecode(path), task, (mode, bad) if mode else None, good, commit, reason)
 
 
 def _problem(row: tuple[str, str | None, str, str, str]) -> Problem:

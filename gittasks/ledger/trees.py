@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     from gittasks.plumbing.objects import Entry, Trees
 
-__all__ = ["changed_paths"]
+__all__ = ["DEEPEST", "changed_paths"]
+
+DEEPEST = 3
+"""How many folders the deepest path of the layout may have around it; a folder there is one thing."""
 
 
 def changed_paths(
@@ -28,7 +31,7 @@ def changed_paths(
             continue
         path = prefix + name
         # Deeper than any path of the layout, a folder counts as one thing.
-        nested = path.count("/") < 3
+        nested = path.count("/") < DEEPEST
         was_tree = was.oid if was is not None and was.mode == TREE and nested else None
         now_tree = now.oid if now is not None and now.mode == TREE and nested else None
         if was is not None and was_tree is None and (now is None or now_tree is not None):

@@ -18,7 +18,7 @@ from gittasks.ledger.layout import (
     root_commit,
     task_path,
 )
-from gittasks.ledger.quarantine import Stray, belongs, row_of
+from gittasks.ledger.quarantine import Stray, belongs, in_one_line, row_of
 from gittasks.ledger.trees import changed_paths
 from gittasks.plumbing import objects, refs
 from gittasks.plumbing.errors import GitError, ObjectMissing
@@ -152,6 +152,14 @@ class Fold:
         paths = (task_path(task, closed=closed) for closed in (False, True))
         return [self.strays_by_path[path] for path in paths if path in self.strays_by_path]
 
+    def loose_strays(self) -> Sequence[Stray]:
+        """Returns the paths of no task at which the tree does not count."""
+        return [stray for stray in self.strays_by_path.values() if self.is_loose(stray)]
+
+    def is_loose(self, stray: Stray) -> bool:
+        """Tells whether a stray is of no task that there is, so that any event puts it right."""
+        return stray.task is None or self.get(stray.task) is None
+
     def with_uid(self, uid: str) -> str | None:
         """Returns the id of the task with this uid."""
         found = self._uids.get(uid)
@@ -190,7 +198,8 @@ class Checker:
     """Goes through commits, oldest first, each on top of the one before.
 
     A commit that is not as it should be counts for nothing: what it did to the tree is a stray at
-    each path, and what follows is judged against what counts.
+    each path, and what follows is judged against what counts. With any event may go what is
+    no task's, whether or not whoever wrote it knew.
     """
 
     def __init__(self, repo: Repository, reader: objects.Reader, fold: Fold | None = None) -> None:
@@ -208,6 +217,11 @@ class Checker:
         """The commits that count for nothing, and the paths at which they have left something."""
         self.settled: list[Settled] = []
         """The strays that valid events have ended."""
+        self.repairs: dict[str, dict[str, None]] = {}
+        """The valid commits that have put right what commits that count for nothing have left."""
+        self.unread: set[str] = set()
+        """The commits of which nobody can say what they did."""
+        self._left_by: dict[str, set[str]] = {}
         self.late: int = 0
         """How many commits are dated before their parent."""
 
@@ -215,6 +229,10 @@ class Checker:
     def strays(self) -> dict[str, Stray]:
         """Returns the paths at which the tree of the last commit does not count."""
         return self.fold.strays_by_path
+
+    def left_at(self, path: str) -> Iterable[str]:
+        """Returns the commits that have left at a path what does not count."""
+        return self._left_by.get(path, ())
 
     def start_at(self, commit: objects.Commit) -> None:
         """Begins at a commit that is known to be well, with its documents or those of the fold."""
@@ -232,13 +250,15 @@ class Checker:
             changes = dict(changed_paths(self._trees, self.tree, commit.tree))
             self._judge(commit, changes, found)
         except ObjectMissing as error:
+            self.unread.add(commit.oid)
             found.append(("missing", None, f"An object is missing: {error}"))
         except _BadTree as error:
-            found.append(("tree", None, f"A folder of it names {error} twice."))
+            self.unread.add(commit.oid)
+            found.append(("tree", None, f"A folder of the tree names {error} twice."))
         if any(kind != "repeated" for kind, _, _ in found):
             self._set_aside(commit, changes, found)
         self._moved_to(commit)
-        return [Finding(kind, commit.oid, task, words) for kind, task, words in found]
+        return [Finding(kind, commit.oid, task, in_one_line(words)) for kind, task, words in found]
 
     def _moved_to(self, commit: objects.Commit) -> None:
         self.tree = commit.tree
@@ -256,24 +276,34 @@ class Checker:
                 found.append(("root", None, "The ledger does not begin as every ledger does."))
             return
         if commit.parents != (self.last,):
-            words = f"It has {len(commit.parents)} parents, not just the commit before."
+            words = f"The commit has {len(commit.parents)} parents, not just the one before."
             found.append(("parents", None, words))
         event = self._event(commit, found)
         expected = None if event is None else self._expected(event, found)
         if expected is None or event is None:
             return
         wanted, good, done = expected
-        if not self._is_just(changes, wanted):
-            words = f"Its tree is not what the event makes of the one before: {_named(changes, wanted)}."
+        lifted = {
+            path: now
+            for path, now in changes.items()
+            if path not in good and self._may_lift(path, now)
+        }
+        rest = {path: now for path, now in changes.items() if path not in lifted}
+        if rest != {path: row_of(oid) for path, oid in wanted.items()}:
+            words = (
+                f"The tree is not what the event makes of the one before: {_named(rest, wanted)}."
+            )
             found.append(("tree", event.task, words))
         elif all(kind == "repeated" for kind, _, _ in found):
+            for path in lifted:
+                self._settle(path, commit, is_same=False)
             self._take(commit, good, done)
 
     def _event(
         self, commit: objects.Commit, found: list[tuple[str, str | None, str]]
     ) -> Event | None:
         if len(commit.message) > MESSAGE_LIMIT:
-            found.append(("message", None, "Its message is too long."))
+            found.append(("message", None, "The message is too long."))
             return None
         try:
             event = message.decode(commit.message, commit.author_time)
@@ -307,7 +337,9 @@ class Checker:
         wanted = {path: oid for path, oid in good.items() if self._row(path) != row_of(oid)}
         written = good[done.document] if wanted and done.document is not None else None
         if event.document != written:
-            found.append(("document", event.task, "Its Document is not the blob that it writes."))
+            found.append(
+                ("document", event.task, "The Document is not the blob that the event writes.")
+            )
         return wanted, good, done
 
     def _row(self, path: str) -> Row:
@@ -325,33 +357,36 @@ class Checker:
         strays = [stray.path for stray in self.fold.strays(event.task)]
         return effect.of_task_event(event, task, body, strays)
 
-    def _is_just(self, changes: Files, wanted: Mapping[str, str | None]) -> bool:
-        """Tells whether a tree differs from the one before in just this."""
-        if len(changes) > len(wanted):
-            # Where a folder stood in the way of a file, or a file in the way of a folder.
-            changes = {
-                path: now
-                for path, now in changes.items()
-                if path in wanted or now is not None or not _is_in_the_way(path, wanted)
-            }
-        return changes == {path: row_of(oid) for path, oid in wanted.items()}
+    def _may_lift(self, path: str, now: Row) -> bool:
+        """Tells whether any event may do this to a path."""
+        if not belongs(path):
+            return now is None
+        stray = self.strays.get(path)
+        return stray is not None and now == stray.row and self.fold.is_loose(stray)
 
     def _take(
         self, commit: objects.Commit, good: Mapping[str, str | None], done: effect.Effect
     ) -> None:
         for path, oid in good.items():
             self.fold.set_file(path, oid)
-            stray = self.strays.pop(path, None)
-            if stray is not None:
-                self.settled.append(Settled(stray, commit.oid, stray.bad == row_of(oid)))
+            stray = self.strays.get(path)
+            self._settle(path, commit, is_same=stray is not None and stray.bad == row_of(oid))
         if done.task is not None:
             self.fold.put(done.task)
+
+    def _settle(self, path: str, commit: objects.Commit, *, is_same: bool) -> None:
+        """Ends the stray at a path, if there is one."""
+        stray = self.strays.pop(path, None)
+        if stray is not None:
+            self.settled.append(Settled(stray, commit.oid, is_same))
+        for bad in self._left_by.pop(path, ()):
+            self.repairs.setdefault(bad, {})[commit.oid] = None
 
     def _set_aside(
         self, commit: objects.Commit, changes: Files, found: list[tuple[str, str | None, str]]
     ) -> None:
         """Notes at which paths the tree does not count from this commit on."""
-        reason = found[0][2]
+        reason = in_one_line(found[0][2])
         touched = self.touched.setdefault(commit.oid, set())
         for path, now in changes.items():
             place = parse_path(path)
@@ -359,13 +394,13 @@ class Checker:
             words = self._fault(path, now)
             if words is not None:
                 found.append(("file", task, words))
-            if not belongs(path):
-                continue
-            good = self.fold.file(path)
+            good = self.fold.file(path) if belongs(path) else None
             before = self.strays.pop(path, None)
             if now == row_of(good):
+                self._left_by.pop(path, None)
                 continue
             touched.add(path)
+            self._left_by.setdefault(path, set()).add(commit.oid)
             self.strays[path] = (
                 Stray(path, task, now, good, commit.oid, reason)
                 if before is None
@@ -440,12 +475,6 @@ def _named(changes: Files, wanted: Mapping[str, str | None]) -> str:
     return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _is_in_the_way(path: str, wanted: Iterable[str]) -> bool:
-    return not belongs(path) and any(
-        one.startswith(path + "/") or path.startswith(one + "/") for one in wanted
-    )
-
-
 def verify(ledger: View) -> Report:
     """Checks the whole ledger, from its first commit to its tip."""
     tip = ledger.tip
@@ -463,38 +492,57 @@ def verify(ledger: View) -> Report:
         findings.append(Finding("missing", tip, None, f"The history cannot be read: {error}"))
         return Report(tip, count, 0, tuple(findings), _notes(ledger, checker))
     origins.restore(ledger, tip, tuple(checker.strays.values()), checker.touched)
-    findings = [_with_outcome(checker, finding) for finding in findings]
+    past = [finding for finding in findings if _is_past(checker, finding)]
+    findings = [finding for finding in findings if not _is_past(checker, finding)]
     findings += _at_the_tip(ledger, checker, tip, findings)
-    return Report(tip, count, len(checker.fold.tasks), tuple(findings), _notes(ledger, checker))
+    notes = (*(_outcome(checker, finding) for finding in past), *_notes(ledger, checker))
+    return Report(tip, count, len(checker.fold.tasks), tuple(findings), notes)
 
 
-def _with_outcome(checker: Checker, finding: Finding) -> Finding:
-    """Returns what was found with what has become of it since."""
-    touched = checker.touched.get(finding.commit, ())
-    if not touched or any(path in checker.strays for path in touched):
-        return finding
-    by = {one.commit[:_SHOWN]: None for one in checker.settled if one.stray.path in touched}
-    words = f"Repaired since, by {', '.join(by)}." if by else "Undone since."
-    return finding._replace(message=f"{finding.message} {words}")
+def _is_past(checker: Checker, finding: Finding) -> bool:
+    """Tells whether nothing is left in the tree of what a commit that does not count did."""
+    touched = checker.touched.get(finding.commit)
+    return (
+        touched is not None
+        and finding.kind != "root"
+        and finding.commit not in checker.unread
+        and all(finding.commit not in checker.left_at(path) for path in touched)
+    )
+
+
+def _outcome(checker: Checker, finding: Finding) -> str:
+    """Says what was found and what has become of it since."""
+    by = [commit[:_SHOWN] for commit in checker.repairs.get(finding.commit, ())]
+    if by:
+        words = f"Repaired since, by {', '.join(by)}."
+    elif checker.touched[finding.commit]:
+        words = "Undone since."
+    else:
+        words = "It left nothing."
+    return f"The commit {finding.commit[:_SHOWN]} is not valid: {finding.message} {words}"
 
 
 def _at_the_tip(
     ledger: View, checker: Checker, tip: str, known: Iterable[Finding]
 ) -> Iterator[Finding]:
     said = {finding.message for finding in known}
+    fold = checker.fold
     held = {stray.path: stray for stray in ledger.snapshot.strays()}
     for problem in ledger.problems():
-        if problem.message not in said and problem.path not in held:
-            yield Finding("file", tip, problem.task, problem.message)
+        words = in_one_line(problem.message)
+        if words not in said and problem.path not in held:
+            yield Finding("file", tip, problem.task, words)
     for stray in held.values():
-        hint = f" Repair it: git tasks edit {stray.task}." if stray.task and stray.good else ""
-        yield Finding("quarantine", stray.commit, stray.task, stray.words + hint)
-    fold = checker.fold.tasks
+        is_loose = fold.is_loose(stray)
+        hint = "" if is_loose else f" Repair it: git tasks edit {stray.task}."
+        task = None if is_loose else stray.task
+        yield Finding("quarantine", stray.commit, task, stray.words + hint)
+    tasks = fold.tasks
     cached = {task.id: _unmarked(task) for task in ledger.snapshot.all_tasks()}
     # What a hand committed here counts until the next write, whatever it is.
     pending = {stray.task for path, stray in checker.strays.items() if path not in held}
-    for task_id in sorted({*fold, *cached} - pending):
-        if fold.get(task_id) != cached.get(task_id):
+    for task_id in sorted({*tasks, *cached} - pending):
+        if tasks.get(task_id) != cached.get(task_id):
             words = f"The documents and the read cache disagree about {task_id}."
             yield Finding("cache", tip, task_id, words)
 

@@ -348,6 +348,11 @@ def draft(repo: Repository, kind: str, data: bytes) -> Draft:
     return Draft(object_id(repo, kind, data), kind, data)
 
 
+def is_path(path: str) -> bool:
+    """Tells whether git would take a path into a tree."""
+    return not any(part in ("", ".", "..", ".git") or "\0" in part for part in path.split("/"))
+
+
 def graft(
     reader: Trees,
     repo: Repository,
@@ -362,7 +367,7 @@ def graft(
     ones are put there as well. `rows` remembers the newest trees by id for the next graft.
     """
     for path in changes:
-        if any(part in ("", ".", "..", ".git") or "\0" in part for part in path.split("/")):
+        if not is_path(path):
             raise ValueError(f"{path!r} cannot be a path in a tree.")
     scion = _Graft(reader, repo, {} if drafts is None else drafts, {} if rows is None else rows)
     root = scion.build(root_tree, changes)

@@ -33,8 +33,6 @@ def _hint(findings: tuple[Finding, ...]) -> str:
     held = sorted({one.task for one in findings if one.kind == "quarantine" and one.task})
     if held:
         return f"Repair what is kept back with `git tasks edit {held[0]}`, as the manager."
-    if all(
-        "Repaired since, by" in one.message or "Undone since" in one.message for one in findings
-    ):
-        return "It was repaired since, and stays in the history; nothing is to be done."
+    if any(one.kind == "quarantine" for one in findings):
+        return "Run any command that writes, which puts it right, for example `git tasks note ID TEXT`."
     return "Run `git tasks recover` to go back to what verifies."

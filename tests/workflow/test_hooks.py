@@ -154,7 +154,7 @@ def a_document_that_no_event_wrote(ledger: Ledger) -> str:
         (a_submit_under_a_claim_of_nobody, "The step is not legal"),
         (a_large_document, "has 4194305 bytes; a document has at most 4194304."),
         (a_large_message, "a message has at most 1048576."),
-        (a_merge, "It has 2 parents, not just the commit before."),
+        (a_merge, "The commit has 2 parents, not just the one before."),
         (a_foreign_file, "is no valid event"),
         (a_link, "is no valid event"),
         (a_program, "is no valid event"),
