@@ -204,8 +204,12 @@ def _refusal_path(state_dir: str, task: str) -> str:
 
 def note_number(state_dir: str, old: str, new: str, uid: str) -> None:
     """Remembers that a number of this clone has become another one."""
-    path = os.path.join(state_dir, "renumbered", f"{_file_name(old)}.json")
-    write_json(path, {"new": new, "uid": uid})
+    folder = os.path.join(state_dir, "renumbered")
+    known = os.listdir(folder) if os.path.isdir(folder) else []
+    # It may have had yet another number before this one.
+    same = {name for name in known if (read_json(os.path.join(folder, name)) or {}).get("uid") == uid}
+    for name in sorted({*same, f"{_file_name(old)}.json"}):
+        write_json(os.path.join(folder, name), {"new": new, "uid": uid})
 
 
 def number_now(state_dir: str, old: str) -> str | None:

@@ -123,3 +123,12 @@ def test_the_claims_of_a_task_are_told_from_those_of_others(tmp_path: Path) -> N
     for record in (newer, other, older):
         records.write(str(tmp_path), record)
     assert records.of_task(str(tmp_path), "u1") == (older, newer)
+
+
+def test_a_number_that_has_changed_twice_is_known_by_each_that_it_had(tmp_path: Path) -> None:
+    records.note_number(str(tmp_path), "000001", "000004", "u1")
+    records.note_number(str(tmp_path), "000002", "000005", "u2")
+    records.note_number(str(tmp_path), "000004", "000007", "u1")
+    asked = ("000001", "000002", "000004", "000007")
+    now = [records.number_now(str(tmp_path), number) for number in asked]
+    assert now == ["000007", "000005", "000007", None]
