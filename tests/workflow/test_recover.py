@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gittasks.domain.errors import NoLedger
+from gittasks.ledger import arrivals
+from gittasks.ledger.layout import BACKUP
 from gittasks.workflow import create
 from gittasks.workflow.create import New
 from gittasks.workflow.project import Project
@@ -15,6 +17,7 @@ from gittasks.workflow.recover import recover
 from gittasks.workflow.verify import fsck
 from tests.support.cli import tasks_inprocess
 from tests.support.git import git, make_repository
+from tests.support.hands import a_commit
 from tests.workflow.ground import begun, opened
 
 
@@ -52,6 +55,42 @@ def test_a_repository_that_moved_finds_its_trees_again(project: Project, home: P
 def test_a_sound_ledger_has_no_findings(project: Project) -> None:
     report = fsck(project)
     assert (report.findings, report.tasks, report.commits) == ((), 1, 3)
+
+
+def arrived(project: Project, files: dict[str, bytes | None]) -> Project:
+    """Takes over a commit that is no event, as if a remote had it."""
+    bad = a_commit(project.ledger, b"edit\n", files)
+    arrivals.inspect(project.ledger, project.ledger.tip, bad)
+    for name in ("refs/remotes/origin/gittasks", "refs/heads/gittasks", BACKUP):
+        git(project.repo.common_dir, "update-ref", name, bad)
+    return opened(Path(project.repo.common_dir).parent)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint", "repair"),
+    [
+        (
+            "junk.txt",
+            "Run any command that writes, which puts it right, for example"
+            " `git tasks note ID TEXT`.",
+            ("note", "1", "hello"),
+        ),
+        (
+            "tasks/0000/000001.md",
+            "Repair what is kept back with `git tasks edit 000001`, as the manager.",
+            ("edit", "1", "--title", "Uno"),
+        ),
+    ],
+)
+def test_the_hint_of_a_check_puts_it_right(
+    project: Project, home: Path, path: str, hint: str, repair: tuple[str, ...]
+) -> None:
+    report = fsck(arrived(project, {path: b"x\n"}))
+    assert (len(report.findings), report.hint) == (3, hint)
+    tasks_inprocess(home / "project", *repair)
+    after = fsck(opened(home / "project"))
+    assert (after.findings, after.hint, len(after.notes)) == ((), None, 2)
+    assert tasks_inprocess(home / "project", "fsck").status == 0
 
 
 def test_without_a_ledger_there_is_nothing_to_verify(home: Path) -> None:
