@@ -207,7 +207,9 @@ def note_number(state_dir: str, old: str, new: str, uid: str) -> None:
     folder = os.path.join(state_dir, "renumbered")
     known = os.listdir(folder) if os.path.isdir(folder) else []
     # It may have had yet another number before this one.
-    same = {name for name in known if (read_json(os.path.join(folder, name)) or {}).get("uid") == uid}
+    same = {
+        name for name in known if (read_json(os.path.join(folder, name)) or {}).get("uid") == uid
+    }
     for name in sorted({*same, f"{_file_name(old)}.json"}):
         write_json(os.path.join(folder, name), {"new": new, "uid": uid})
 
