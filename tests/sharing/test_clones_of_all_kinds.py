@@ -91,7 +91,7 @@ def test_before_it_has_the_ledger_a_clone_says_how_to_get_it(told: Shared, kind:
 
 @pytest.mark.parametrize(
     "kind",
-    some_or_slow((*TELLING, "depth 1", "single branch", "bare", "another name of the remote")),
+    some_or_slow((*TELLING, "bare")),
 )
 def test_a_clone_of_any_kind_takes_the_ledger_over_and_works(told: Shared, kind: str) -> None:
     one = cloned(told, kind)

@@ -113,7 +113,7 @@ def test_a_base_that_is_behind_follows_in_the_same_step(reviewed: Shared) -> Non
     assert entries[0].startswith("gittasks: ")
 
 
-@pytest.mark.parametrize("how", ["ahead", "diverged"])
+@pytest.mark.parametrize("how", ["ahead", pytest.param("diverged", marks=pytest.mark.slow)])
 def test_what_nobody_submitted_is_not_published(reviewed: Shared, how: str) -> None:
     mine = reviewed.ada.commit(reviewed.ada.folder, {"mine.txt": "mine\n"}, "Mine alone")
     if how == "diverged":
@@ -159,7 +159,9 @@ def test_a_ledger_that_the_remote_protects_moves_nothing_anywhere(reviewed: Shar
     reviewed.unchanged_by(lambda: reviewed.ada.manager("submit", TASK, check=8))
 
 
-@pytest.mark.parametrize("setting", ["receive.denyDeletes", "a hook"])
+@pytest.mark.parametrize(
+    "setting", ["receive.denyDeletes", pytest.param("a hook", marks=pytest.mark.slow)]
+)
 def test_a_remote_that_keeps_branches_lets_the_task_land(reviewed: Shared, setting: str) -> None:
     if setting == "a hook":
         zero = "0" * 40
@@ -233,6 +235,7 @@ def test_the_base_of_the_remote_may_move_while_the_checks_run(reviewed: Shared) 
     assert reviewed.ada.git("status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_a_base_that_never_rests_is_given_up(reviewed: Shared) -> None:
     other = reviewed.remote.parent / "busy"
     git(reviewed.remote.parent, "clone", "-q", str(reviewed.remote), str(other))
@@ -314,7 +317,7 @@ def test_two_tasks_that_land_at_once_from_two_clones_both_land(reviewed: Shared)
 # ------------------------------------------------------------------------------ work branches
 
 
-@pytest.mark.parametrize("how", ["added", "replaced"])
+@pytest.mark.parametrize("how", ["added", pytest.param("replaced", marks=pytest.mark.slow)])
 def test_work_on_the_remote_that_nobody_reviewed_does_not_land(reviewed: Shared, how: str) -> None:
     if how == "added":
         by_others(reviewed, "unseen", branch=BRANCH)
@@ -351,7 +354,7 @@ def test_a_work_branch_that_nobody_here_has_is_named(reviewed: Shared) -> None:
     landed(reviewed)
 
 
-@pytest.mark.parametrize("mode", ["rebase", "squash"])
+@pytest.mark.parametrize("mode", ["rebase", pytest.param("squash", marks=pytest.mark.slow)])
 def test_other_ways_to_land_keep_the_branch_here(reviewed: Shared, mode: str) -> None:
     reviewed.ada.manager("config", "landing", mode)
     tip = git(reviewed.remote, "rev-parse", BRANCH)
@@ -362,7 +365,7 @@ def test_other_ways_to_land_keep_the_branch_here(reviewed: Shared, mode: str) ->
     assert reviewed.ada.git("rev-parse", f"refs/gittasks/landed/{TASK}") == tip
 
 
-@pytest.mark.parametrize("how", ["merge", "squash"])
+@pytest.mark.parametrize("how", ["merge", pytest.param("squash", marks=pytest.mark.slow)])
 def test_a_request_that_was_merged_on_the_forge_closes_the_task(reviewed: Shared, how: str) -> None:
     place = reviewed.remote.parent / "forge"
     git(reviewed.remote.parent, "clone", "-q", str(reviewed.remote), str(place))
@@ -446,6 +449,7 @@ def test_an_abort_by_a_manager_who_never_fetched_the_branch_loses_nothing(
 # ------------------------------------------------------------------------- the user's checkout
 
 
+@pytest.mark.slow
 def test_unrelated_changes_of_the_manager_stay(reviewed: Shared) -> None:
     ada = reviewed.ada
     ada.commit(ada.folder, {"b.txt": "b\n"})
@@ -464,7 +468,9 @@ def test_unrelated_changes_of_the_manager_stay(reviewed: Shared) -> None:
     assert ada.git("stash", "list") == ""
 
 
-@pytest.mark.parametrize("in_the_way", ["untracked", "modified"])
+@pytest.mark.parametrize(
+    "in_the_way", ["untracked", pytest.param("modified", marks=pytest.mark.slow)]
+)
 def test_a_change_in_the_way_of_what_others_pushed_is_refused_before_the_push(
     reviewed: Shared, in_the_way: str
 ) -> None:

@@ -27,7 +27,16 @@ def publishing(shared: Shared, task: str) -> dict[str, tuple[str, ...]]:
 # -------------------------------------------------------------------------------- out of reach
 
 
-@pytest.mark.parametrize("verb", ["new", "claim", "sync", "push", "pull"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "new",
+        "claim",
+        "sync",
+        pytest.param("push", marks=pytest.mark.slow),
+        pytest.param("pull", marks=pytest.mark.slow),
+    ],
+)
 def test_without_the_remote_nothing_is_written(shared: Shared, verb: str) -> None:
     task = shared.ready("One")
     words = {**publishing(shared, task), **{v: (v, "--json") for v in ("sync", "push", "pull")}}
@@ -41,7 +50,14 @@ def test_without_the_remote_nothing_is_written(shared: Shared, verb: str) -> Non
     assert ("--offline" in error["hint"]) == (verb in ("new", "claim"))
 
 
-@pytest.mark.parametrize("verb", ["sync", "push", "pull"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "sync",
+        pytest.param("push", marks=pytest.mark.slow),
+        pytest.param("pull", marks=pytest.mark.slow),
+    ],
+)
 def test_a_sync_cannot_be_offline(shared: Shared, verb: str) -> None:
     refused = shared.unchanged_by(lambda: shared.bob.manager("--offline", verb, "--json", check=2))
     assert error_of(refused)["name"] == "USAGE"
@@ -137,7 +153,7 @@ def test_a_remote_that_declines_only_events_still_gives(shared: Shared) -> None:
     assert shared.bob.show("2")["title"] == "Mine"
 
 
-@pytest.mark.parametrize("verb", ["claim", "sync"])
+@pytest.mark.parametrize("verb", ["claim", pytest.param("sync", marks=pytest.mark.slow)])
 def test_a_server_that_can_write_no_file_gives_and_does_not_take(shared: Shared, verb: str) -> None:
     task = shared.ada.new("One")
     full = "trap '' XFSZ; ulimit -f 0; git-receive-pack"
@@ -283,6 +299,7 @@ def test_a_fork_shares_through_the_upstream_that_is_set(home: Path) -> None:
     assert bob.show(task)["outcome"] == "landed"
 
 
+@pytest.mark.slow
 def test_a_fork_that_copied_an_old_ledger_still_meets_the_upstream(shared: Shared) -> None:
     fork = shared.remote.parent / "fork.git"
     git(shared.remote.parent, "clone", "-q", "--bare", str(shared.remote), str(fork))
@@ -394,7 +411,9 @@ def test_an_init_of_a_named_remote_that_is_away_writes_nothing(home: Path) -> No
     assert one.everything() == before
 
 
-@pytest.mark.parametrize("words", [("sync",), ("init", "--remote", "origin")])
+@pytest.mark.parametrize(
+    "words", [("sync",), pytest.param(("init", "--remote", "origin"), marks=pytest.mark.slow)]
+)
 def test_a_first_exchange_that_fails_leaves_the_clone_alone(
     home: Path, words: tuple[str, ...]
 ) -> None:
@@ -504,7 +523,7 @@ def test_no_setting_of_the_user_changes_what_is_exchanged(shared: Shared, which:
     assert shared.bob.git("for-each-ref", "refs/remotes", "refs/tags") == tracked
 
 
-@pytest.mark.parametrize("hook", ["pre-push", "post-checkout", "reference-transaction"])
+@pytest.mark.parametrize("hook", ["pre-push", "reference-transaction"])
 def test_hooks_of_the_user_neither_run_nor_stop_a_sync(shared: Shared, hook: str) -> None:
     marker = shared.remote.parent / "ran"
     install_hook(shared.bob.folder, hook, f"touch {marker}; exit 1")
@@ -538,7 +557,7 @@ def test_nobody_needs_a_name_to_share(shared: Shared) -> None:
     assert git(shared.remote, "log", "-1", "--format=%ce", LEDGER).endswith(".invalid")
 
 
-@pytest.mark.parametrize("verb", ["note", "sync"])
+@pytest.mark.parametrize("verb", ["sync", pytest.param("note", marks=pytest.mark.slow)])
 def test_a_hook_in_the_tree_of_a_task_may_speak_with_the_remote(shared: Shared, verb: str) -> None:
     task = shared.ready("One")
     tree = shared.bob.start(task)

@@ -141,6 +141,7 @@ def test_what_was_said_under_a_lost_claim_does_not_count(shared: Shared) -> None
     assert shared.kinds(task)[-3:] == ["rejected"] * 3
 
 
+@pytest.mark.slow
 def test_an_offline_claim_that_nobody_else_wanted_stands(shared: Shared) -> None:
     task = shared.ready("One")
     with away(shared.remote):
@@ -151,6 +152,7 @@ def test_an_offline_claim_that_nobody_else_wanted_stands(shared: Shared) -> None
     assert shared.ada.state(task) == "WORK_REVIEW"
 
 
+@pytest.mark.slow
 def test_a_paused_agent_is_fenced_by_a_claim_of_its_own_name_elsewhere(shared: Shared) -> None:
     task = shared.ready("One")
     data = shared.ada.agent("pi", "start", task, "--json").json()["data"]
@@ -284,6 +286,7 @@ def test_a_close_here_wins_over_an_edit_there(shared: Shared) -> None:
     assert "Renamed" in shared.ada.manager("log", task, "--json").out
 
 
+@pytest.mark.slow
 def test_an_edit_that_was_synced_first_does_not_stop_a_close(shared: Shared) -> None:
     task = shared.ready("One", "--idle")
     with away(shared.remote):
@@ -315,6 +318,7 @@ def test_an_approval_of_a_text_that_was_edited_meanwhile_does_not_count(shared: 
     assert shared.bob.state(task) == "MANAGER_REVIEW"
 
 
+@pytest.mark.slow
 def test_texts_that_differ_in_different_places_become_one(shared: Shared) -> None:
     task = shared.ada.manager("new", "One", "-F", "-", stdin="top\n\nmiddle\n\nend\n").out.strip()
     shared.bob.sync()
@@ -375,6 +379,7 @@ def test_a_setting_that_both_changed_keeps_what_was_synced_first(shared: Shared)
 # --------------------------------------------------------------------------- what a sync says
 
 
+@pytest.mark.slow
 def test_events_of_both_are_there_with_author_and_time(shared: Shared) -> None:
     tasks = [shared.ada.new(f"Task {n}") for n in range(3)]
     shared.bob.sync()
@@ -537,7 +542,7 @@ def test_a_fetch_of_the_users_own_changes_nothing(shared: Shared) -> None:
     assert shared.kinds(task)[-2:] == ["note", "note"]
 
 
-@pytest.mark.parametrize("words", [("--all",), ()])
+@pytest.mark.parametrize("words", [("--all",), pytest.param((), marks=pytest.mark.slow)])
 def test_a_push_of_all_branches_by_the_user_loses_nothing(
     shared: Shared, words: tuple[str, ...]
 ) -> None:
@@ -557,7 +562,9 @@ def test_a_push_of_all_branches_by_the_user_loses_nothing(
     assert linear(shared.remote)
 
 
-@pytest.mark.parametrize("verb", ["sync", "note", "claim"])
+@pytest.mark.parametrize(
+    "verb", ["sync", *(pytest.param(v, marks=pytest.mark.slow) for v in ("note", "claim"))]
+)
 def test_nothing_moves_while_the_ledger_is_checked_out(shared: Shared, verb: str) -> None:
     task = shared.ready("One")
     place = shared.bob.folder.parent / "looking"
