@@ -40,6 +40,7 @@ project.ledger.reader.commit(tip)
 FETCH = START + "shared.fetch(names, globs)"
 A_PUSH = START + "shared.push([remote.Update(project.branch, tip, shared.copy, plain=True)])"
 """What a command has loaded already, and then the one thing that is measured."""
+GIT_FETCH = ("fetch", "-q", "--no-tags", "--no-auto-maintenance", "origin", "gittasks")
 REPLAYED = 100
 NOTHING_LEFT = 10
 BUSY = 75
@@ -137,18 +138,26 @@ def _one(plan: Plan, pair: _Pair) -> Iterator[Row]:
         machine.tasks(pair.bob, "note", "1", "The wall stands.")
         return machine.tasks(pair.ada, "sync")
 
-    def pulled() -> Sample:
+    def one_behind() -> None:
         machine.tasks(pair.bob, "pull")
+        machine.git(pair.carl, *GIT_FETCH)
         machine.tasks(pair.ada, "note", str(next(noted)), "The wall stands.")
+
+    def fetched() -> Sample:
+        one_behind()
+        return script(pair.bob, FETCH)
+
+    def pulled() -> Sample:
+        one_behind()
         return machine.tasks(pair.bob, "pull")
 
     cases: dict[str, Callable[[], Sample]] = {
         "script": lambda: script(pair.ada, START),
         "fetch of nothing": lambda: script(pair.ada, FETCH),
         "push of one": lambda: after_note(lambda: script(pair.ada, A_PUSH)),
-        # What was pushed just now.
-        "fetch of one": lambda: script(pair.bob, FETCH),
-        "git fetch": lambda: machine.git(pair.carl, "fetch", "-q", "origin", "gittasks"),
+        "fetch of one": fetched,
+        # The same event.
+        "git fetch": lambda: machine.git(pair.carl, *GIT_FETCH),
         "start": lambda: machine.tasks(pair.ada, "whoami"),
         "pull": pulled,
         "push": lambda: after_note(lambda: machine.tasks(pair.ada, "push")),
