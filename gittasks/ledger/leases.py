@@ -122,9 +122,14 @@ def all(repo: Repository, reader: Reader) -> dict[tuple[str, str], str]:
     return ends
 
 
-def kept(repo: Repository, reader: Reader) -> list[Kept]:
-    """Returns every ref of a lease, ours and those that a fetch has brought, rubbish included."""
-    found = repo.ref_ids([LEASES.rstrip("/"), INCOMING.rstrip("/")])
+def kept(repo: Repository, reader: Reader, known: Mapping[str, str] | None = None) -> list[Kept]:
+    """Returns every ref of a lease, ours and those that a fetch has brought, rubbish included.
+
+    Whoever has asked git for these refs already gives them as `known`.
+    """
+    found = known
+    if found is None:
+        found = repo.ref_ids([LEASES.rstrip("/"), INCOMING.rstrip("/")])
     rows = []
     for (ref, oid), one in zip(found.items(), reader.many(found.values()), strict=True):
         name = ref.removeprefix(LEASES).removeprefix(INCOMING)
@@ -134,14 +139,17 @@ def kept(repo: Repository, reader: Reader) -> list[Kept]:
 
 
 def outgoing(
-    repo: Repository, reader: Reader, task_of: Callable[[str], Task | None]
+    repo: Repository,
+    reader: Reader,
+    task_of: Callable[[str], Task | None],
+    known: Mapping[str, str] | None = None,
 ) -> list[refs.Change]:
     """Returns how the remote's leases would move, with what a fetch has found there as old value.
 
     What we renewed further goes there; what was left there for a claim that is over goes away.
     Tasks that are not known here are left alone.
     """
-    found = {one.ref: one for one in kept(repo, reader) if one.task is not None}
+    found = {one.ref: one for one in kept(repo, reader, known) if one.task is not None}
     changes = []
     for name in dict.fromkeys(one.task for one in found.values() if one.task is not None):
         task = task_of(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import Busy, GittasksError, Refused, SyncRefused, UsageFault
 from gittasks.domain.events import Rejected
-from gittasks.ledger import layout
+from gittasks.ledger import layout, leases
 from gittasks.ledger.shared import Shared, SyncLock
 from gittasks.plumbing import merging, refs, remote
 from gittasks.plumbing.errors import GitError
@@ -21,7 +21,7 @@ from gittasks.workspaces import branch as branches
 from gittasks.workspaces import records, worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.replay import Lost, Renaming, Replayed
@@ -292,24 +292,29 @@ def to_push(site: Site) -> Callable[[str | None, str], Sequence[Update]]:
     """Returns the function that says which work branches go to the remote with the ledger."""
 
     def updates(_remote_tip: str | None, _tip: str) -> Sequence[Update]:
-        return (*_work_branches(site), *_leases(site))
+        prefix = HEADS + site.branch_prefix
+        incoming = layout.INCOMING + prefix.removeprefix("refs/")
+        # One process tells of all that may have to go there.
+        places = (prefix, incoming, leases.LEASES, leases.INCOMING)
+        found = site.repo.ref_ids([place.rstrip("/") for place in places])
+        return (*_work_branches(site, found, prefix, incoming), *_leases(site, found))
 
     return updates
 
 
-def _leases(site: Site) -> list[Update]:
-    from gittasks.ledger import leases
-
-    graph = site.ledger.graph()
-    moves = leases.outgoing(site.repo, site.ledger.reader, graph.get)
+def _leases(site: Site, found: Mapping[str, str]) -> list[Update]:
+    places = (leases.LEASES, leases.INCOMING)
+    renewed = {name: oid for name, oid in found.items() if name.startswith(places)}
+    if not renewed:
+        return []
+    ledger = site.ledger
+    moves = leases.outgoing(site.repo, ledger.reader, ledger.graph().get, renewed)
     return [Update(one.name, one.new, one.old) for one in moves]
 
 
-def _work_branches(site: Site) -> list[Update]:
-    repo = site.repo
-    prefix = HEADS + site.branch_prefix
-    incoming = layout.INCOMING + prefix.removeprefix("refs/")
-    found = repo.ref_ids([prefix.rstrip("/"), incoming.rstrip("/")])
+def _work_branches(
+    site: Site, found: Mapping[str, str], prefix: str, incoming: str
+) -> list[Update]:
     here = {n.removeprefix(HEADS): oid for n, oid in found.items() if n.startswith(prefix)}
     there = {
         n.removeprefix(layout.INCOMING + "heads/"): oid
