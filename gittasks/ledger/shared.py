@@ -82,7 +82,8 @@ class Shared:
     @property
     def copy(self) -> str | None:
         """Returns the tip that the remote's ledger had when it was last fetched."""
-        return refs.read(self.repo, self.copy_ref)
+        found = self.ledger.reader.get(self.copy_ref)
+        return found and found.oid
 
     def incoming(self, name: str) -> str:
         """Returns the ref of ours that holds what was fetched of a remote's ref."""

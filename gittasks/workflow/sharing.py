@@ -205,13 +205,15 @@ def fetched_tip(site: Site, name: str) -> str | None:
     """Returns where the remote's branch stood when it was last fetched; short name."""
     if site.remote is None:
         return None
-    return refs.read(site.repo, f"{layout.INCOMING}heads/{name}")
+    found = site.ledger.reader.get(f"{layout.INCOMING}heads/{name}")
+    return found and found.oid
 
 
 def base_of(site: Site) -> str:
     """Returns the base that new work starts from: the remote's where it has merely gone on."""
     fetched = fetched_tip(site, site.settings.base)
-    here = refs.read(site.repo, site.base)
+    found = site.ledger.reader.get(site.base)
+    here = found and found.oid
     if fetched is None or fetched == here:
         return site.base
     if here is None or merging.is_ancestor(site.repo, here, fetched):
