@@ -375,7 +375,9 @@ def test_what_nobody_can_type_is_not_asked_for(asked: Over, tmp_path: Path) -> N
     status, shown = at_a_terminal(asked.bob.folder, "new", "One", env=env)
     assert (status, time.monotonic() - started < 20) == (8, True), shown
     first, second = shown.splitlines()
-    assert first.startswith("error: The remote origin wants to know who asks, and nobody can type an answer")
+    assert first.startswith(
+        "error: The remote origin wants to know who asks, and nobody can type an answer"
+    )
     assert second == "hint: Store the password or the key where git finds it without asking."
     assert ("wr0ng" in shown, (tmp_path / "was-asked").exists()) == (False, False)
     assert asked.shared.everything() == before
@@ -383,7 +385,9 @@ def test_what_nobody_can_type_is_not_asked_for(asked: Over, tmp_path: Path) -> N
 
 def test_what_nobody_can_type_keeps_no_event_from_being_written(asked: Over) -> None:
     written = asked.bob.manager("config", "landing", "squash")
-    assert written.err.startswith("Not published yet: The remote origin wants to know who asks, and nobody can")
+    assert written.err.startswith(
+        "Not published yet: The remote origin wants to know who asks, and nobody can"
+    )
     assert asked.bob.manager("config", "landing").out == "squash\n"
     assert error_of(asked.bob.sync("--json", check=8))["name"] == "SYNC"
 
