@@ -11,7 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from gittasks.domain.replay import Lost, Renaming, Replayed
+from gittasks.domain.replayed import Lost, Renaming, Replayed
 from gittasks.ledger import repair
 
 if TYPE_CHECKING:

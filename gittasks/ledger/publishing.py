@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from gittasks.domain.events import Event
-    from gittasks.domain.replay import Replayed
+    from gittasks.domain.replayed import Replayed
     from gittasks.domain.task_graph import Graph
     from gittasks.ledger.build import Builder
     from gittasks.ledger.shared import Shared

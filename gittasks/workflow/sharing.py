@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from gittasks.domain.events import Event
-    from gittasks.domain.replay import Lost, Renaming, Replayed
+    from gittasks.domain.replayed import Lost, Renaming, Replayed
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
     from gittasks.ledger.writing import Appended

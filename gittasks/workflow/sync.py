@@ -11,7 +11,7 @@ from gittasks.plumbing.errors import GitError
 from gittasks.workflow import sharing
 
 if TYPE_CHECKING:
-    from gittasks.domain.replay import Lost, Renaming
+    from gittasks.domain.replayed import Lost, Renaming
     from gittasks.domain.task import Task
     from gittasks.workflow.project import Project
 

@@ -33,14 +33,8 @@ from gittasks.domain.fields import DOCUMENT_LIMIT
 from gittasks.domain.frontmatter import render
 from gittasks.domain.ids import LAST_ID
 from gittasks.domain.machine import STAGE
-from gittasks.domain.replay import (
-    TEXT_LIMIT,
-    Local,
-    Lost,
-    Renaming,
-    derived,
-    replay,
-)
+from gittasks.domain.replay import TEXT_LIMIT, derived, replay
+from gittasks.domain.replayed import Local, Lost, Renaming
 from gittasks.domain.requests import (
     Abort,
     Claim,

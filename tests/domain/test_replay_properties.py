@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gittasks.domain.config import Project
 from gittasks.domain.events import CHANGES, Event, Rejected
-from gittasks.domain.replay import Local, Replayed, replay
+from gittasks.domain.replay import replay
+from gittasks.domain.replayed import Local, Replayed
 from gittasks.domain.task import STATES
 from tests.domain.test_properties import BODIES, Dice, World, _check_tasks, _check_ways
 from tests.support.builders import hexadecimal

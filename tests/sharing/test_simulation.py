@@ -18,7 +18,7 @@ import pytest
 
 from gittasks.domain.errors import GittasksError
 from gittasks.domain.machine import CLAIMABLE, HELD, STAGE
-from gittasks.domain.replay import Replayed
+from gittasks.domain.replayed import Replayed
 from gittasks.domain.requests import Claim, Create, Speaker
 from gittasks.domain.task import Task
 from gittasks.ledger import sync as ledgers

@@ -11,7 +11,8 @@ from gittasks.domain.decide import decide
 from gittasks.domain.events import Event, change_from, data_of
 from gittasks.domain.fields import violations
 from gittasks.domain.frontmatter import parse, render
-from gittasks.domain.replay import Common, Local, Replayed, replay
+from gittasks.domain.replay import Common, replay
+from gittasks.domain.replayed import Local, Replayed
 from gittasks.domain.requests import Request, SpeakingRole
 from gittasks.domain.task import Task
 from gittasks.domain.task_graph import TaskGraph, evolve
