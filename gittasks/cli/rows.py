@@ -17,6 +17,10 @@ _STATE_WIDTH = 14
 _NAME_WIDTH = 20
 
 
+_SHOWN = 10
+"""The most documents that a list names which could not be read."""
+
+
 def announced(found: Rows, *, redacted: bool = False) -> dict[str, Any]:
     """Returns what the envelope says beside the rows: what was cut, what could not be read."""
     more: dict[str, Any] = {}
@@ -38,8 +42,11 @@ def tell(session: Session, found: Rows, *, redacted: bool = False) -> None:
     """Says on stderr what the lines do not show: what was cut, what could not be read."""
     if found.left_out:
         session.out.say(f"{found.left_out} more; use --limit to see them.")
-    for problem in found.problems:
+    for problem in found.problems[:_SHOWN]:
         session.out.warn(f"warning: {_shown(problem.message, redacted)}")
+    if len(found.problems) > _SHOWN:
+        more = len(found.problems) - _SHOWN
+        session.out.warn(f"warning: {more} more; `git tasks fsck` lists them all.")
 
 
 def _shown(message: str, redacted: bool) -> str:

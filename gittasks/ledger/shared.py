@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from gittasks.ledger.ledger import Ledger
 
 _SHORTEST = 0.05
+_SHOWN = 10
+"""The most things that one fetch tells of what does not verify."""
 _LOST_WORDS = (
     "bad object",
     "unable to read",
@@ -248,8 +250,10 @@ class Shared:
                 ) from None
             notes += tuple(
                 f"The commit {one.commit[:12]} from {self.name} does not verify: {one.message}"
-                for one in found
+                for one in found[:_SHOWN]
             )
+            if len(found) > _SHOWN:
+                notes += (f"{len(found) - _SHOWN} more; `git tasks fsck` lists them all.",)
         change = refs.Change(self.copy_ref, tip, before)
         refs.transaction(self.repo, [change], f"gittasks: fetched from {self.name}")
         return Arrived(tip, notes)

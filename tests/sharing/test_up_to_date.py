@@ -110,3 +110,15 @@ def _sleeps(mark: str) -> bool:
         if words[:2] == [b"sleep", mark.encode()]:
             return True
     return False
+
+
+def test_a_flood_that_does_not_verify_is_told_in_a_few_lines(shared: Shared) -> None:
+    files = "".join(f"M 100644 inline tasks/0001/{n:06d}.md\ndata 1\nx\n" for n in range(100, 140))
+    commit = f"commit refs/heads/gittasks\ncommitter E <e@e> 1900000000 +0000\ndata 1\nx\nfrom {shared.tip}\n"
+    git(shared.remote, "fast-import", "--quiet", stdin=commit + files)
+    told = shared.ada.sync().err.splitlines()
+    assert len(told) < 15
+    assert told[-1].endswith("`git tasks fsck` lists them all.")
+    listed = shared.ada.manager("list").err.splitlines()
+    assert len(listed) == 11
+    assert listed[-1] == "warning: 30 more; `git tasks fsck` lists them all."
