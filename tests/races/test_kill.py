@@ -36,8 +36,8 @@ def _assert_sound(world: World) -> None:
     assert git(world.repo, "fsck", "--connectivity-only", "--no-dangling") == ""
 
 
-PARTS = parts(4, quick=2)
-"""Half of the steps in every run of the suite, all of them with the marker `slow`."""
+PARTS = parts(4, quick=1)
+"""A quarter of the steps in every run of the suite, all of them with the marker `slow`."""
 
 
 def _world(tmp_path: Path) -> World:
