@@ -1,7 +1,8 @@
 """Kills the process it is loaded into at the n-th step that touches the world.
 
 A step is whatever Python reports to its audit hooks: a file opened for writing, a rename, a new
-folder, a child process, a database. KILL_AT=0 only counts, into the file KILL_COUNT.
+folder, a child process, a database. KILL_AT=0 only counts. Whoever comes to an end writes how
+many steps it took into the file KILL_COUNT.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _install(at: int, count: str) -> None:
         with open(count, "w", encoding="ascii") as file:
             file.write(str(seen))
 
-    if at == 0:
+    if count:
         atexit.register(tell)
     sys.addaudithook(step)
 
