@@ -189,9 +189,9 @@ def test_a_task_that_waits_for_several_things_has_the_first_rank(task: Task, ran
 
 def test_a_check_waits_for_trust_only_where_that_is_said() -> None:
     task = task_at("CHECK")
-    assert [
-        rank_of(a_graph(task), task, NOW, **said) for said in ({}, {"waits_for_trust": True})
-    ] == [0, 8]
+    graph = a_graph(task)
+    waits = rank_of(graph, task, NOW, waits_for_trust=True)
+    assert (rank_of(graph, task, NOW), waits) == (0, 8)
 
 
 @pytest.mark.parametrize(
