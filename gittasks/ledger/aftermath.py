@@ -12,16 +12,14 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain.replayed import Lost, Renaming, Replayed
-from gittasks.ledger import repair
+from gittasks.ledger import layout, repair
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gittasks.ledger.ledger import Ledger
 
-__all__ = ["FILE", "finish", "note"]
-
-FILE = "replayed.json"
+__all__ = ["finish", "note"]
 
 
 def note(ledger: Ledger, tip: str, found: Replayed) -> None:
@@ -32,7 +30,7 @@ def note(ledger: Ledger, tip: str, found: Replayed) -> None:
     before = _read(ledger)
     older = [] if before is None else before[1]
     data = {"tip": tip, "renamed": renamed, "lost": [list(one) for one in found.lost]}
-    path = os.path.join(ledger.state_dir, FILE)
+    path = os.path.join(ledger.state_dir, layout.REPLAYED)
     beside = f"{path}.{os.getpid()}"
     with open(beside, "w", encoding="utf-8") as file:
         json.dump([*older, data], file)
@@ -62,7 +60,7 @@ def finish(ledger: Ledger, follow: Callable[[Replayed], None]) -> None:
 
 
 def _read(ledger: Ledger) -> tuple[str, list[dict[str, object]]] | None:
-    path = os.path.join(ledger.state_dir, FILE)
+    path = os.path.join(ledger.state_dir, layout.REPLAYED)
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)

@@ -72,6 +72,7 @@ __all__ = [
     "MESSAGE_LIMIT",
     "PRE_REPLAY",
     "PROJECT_FILE",
+    "REPLAYED",
     "TEMPLATE_FILE",
     "is_shared_text",
     "parse_path",
@@ -90,6 +91,9 @@ BY_SYNC = "-sync"
 """How the name of a kept tip goes on that a sync has replaced: nobody has to look at it."""
 COPIES = "refs/gittasks/remotes/"
 INCOMING = "refs/gittasks/incoming/"
+
+REPLAYED = "replayed.json"
+"""The file beside the records of claims that says what a replay has left to do."""
 
 PROJECT_FILE = "project.yaml"
 TEMPLATE_FILE = "template.md"

@@ -204,10 +204,10 @@ def _on_merged(project: Project, task: Task) -> Checked:
     reader = project.ledger.reader
     base_name = project.base
     if project.remote is not None:
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import work_branches  # only a clone that shares
 
-        base_name = sharing.base_of(project)
-        sharing.have_branch(project, task)
+        base_name = work_branches.base_of(project)
+        work_branches.have_branch(project, task)
     base = landing.require_base(reader, base_name)
     found = reader.get(HEADS + task.branch) if task.branch else None
     if found is None:
@@ -250,9 +250,9 @@ def _tree(project: Project, task: Task) -> str:
             task.id,
         )
     if project.remote is not None:
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import work_branches  # only a clone that shares
 
-        sharing.have_branch(project, task)
+        work_branches.have_branch(project, task)
     if project.ledger.reader.get(HEADS + task.branch) is None:
         known = task.submitted_tip or task.dispatched
         raise Refused(

@@ -47,10 +47,10 @@ def claim(
     already holds in this clone keeps its claim and gets a lost worktree back.
     """
     if project.publishes:
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import exchange  # only a clone that shares
 
         # Others may have taken it, or made it ready.
-        sharing.pull(project)
+        exchange.pull(project)
     attempt = _Attempt(project, None if take_next else project.resolve(spelling))
     if attempt.task_id is not None:
         held = _already(project, project.task(attempt.task_id), attempt.speaker)
@@ -164,17 +164,17 @@ class _Attempt:
         repo, reader, prefix = project.repo, project.ledger.reader, project.branch_prefix
         if project.remote is None:
             return branches.plan_branch(repo, reader, task, project.base, prefix)
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import work_branches  # only a clone that shares
 
-        base = sharing.base_of(project)
+        base = work_branches.base_of(project)
         if task.claim is not None and task.base is not None and reader.get(task.base) is not None:
             # What is taken over stays on what it was begun on.
             base = task.base
         if task.branch is not None:
-            sharing.complete_history(project, task)
-            fetched = sharing.fetched_tip(project, task.branch)
+            work_branches.complete_history(project, task)
+            fetched = work_branches.fetched_tip(project, task.branch)
             return branches.plan_branch(repo, reader, task, base, prefix, fetched=fetched)
-        taken = sharing.names_taken(project, task)
+        taken = work_branches.names_taken(project, task)
         return branches.plan_branch(repo, reader, task, base, prefix, taken=taken)
 
     @property

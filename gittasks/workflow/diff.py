@@ -56,9 +56,9 @@ def _ends(project: Project, task: Task) -> tuple[str, str] | None:
     repo = project.repo
     tip = None
     if task.branch:
-        from gittasks.workflow import sharing
+        from gittasks.workflow import work_branches
 
-        sharing.have_branch(project, task)
+        work_branches.have_branch(project, task)
         tip = branch_tip(project, task.branch)
     if tip is not None:
         trunk = _commit(project, base_name(project)) or task.base

@@ -78,9 +78,9 @@ def base_name(project: Project) -> str:
     """Returns the base as a name or a commit: where a clone that shares has seen it go on, there."""
     if project.remote is None:
         return project.base
-    from gittasks.workflow import sharing  # only a clone that shares
+    from gittasks.workflow import work_branches  # only a clone that shares
 
-    return sharing.base_of(project)
+    return work_branches.base_of(project)
 
 
 def base_tip(project: Project) -> str:

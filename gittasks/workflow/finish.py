@@ -161,10 +161,10 @@ def _is_landed(site: Site, record: records.LandingRecord) -> bool:
 
 def _asked(site: Site, record: records.LandingRecord) -> str | None:
     """Takes over what the remote has; returns a sentence where it cannot be asked."""
-    from gittasks.workflow import sharing
+    from gittasks.workflow import exchange
 
     try:
-        sharing.pull(site)
+        exchange.pull(site)
     except (Busy, SyncRefused) as error:
         return (
             f"The landing of {record.task} was cut short, and whether {record.remote} has it is not"

@@ -19,7 +19,7 @@ from gittasks.domain.fields import is_branch, shown
 from gittasks.ledger import layout
 from gittasks.ledger.shared import Shared
 from gittasks.plumbing import refs
-from gittasks.workflow import sharing
+from gittasks.workflow import exchange, sharing
 from gittasks.workflow.project import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _adopt(project: Project, remote: str, found: tuple[str, str], notes: tuple[s
     project = _reopened(project)
     if not project.options.offline and refs.read(project.repo, layout.COPIES + remote) is not None:
         try:
-            sharing.pull(project, timeout=_ASK_SECONDS)
+            exchange.pull(project, timeout=_ASK_SECONDS)
         except (Busy, SyncRefused) as error:
             notes = (*notes, error.message)
     return Begun(

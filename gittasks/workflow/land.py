@@ -93,24 +93,24 @@ def _fetch(project: Project, task_id: str) -> None:
             "Land it without --offline when the remote can be reached.",
             task_id,
         )
-    from gittasks.workflow import sharing  # only a clone that shares
+    from gittasks.workflow import exchange, work_branches  # only a clone that shares
 
     try:
-        sharing.pull(project)
+        exchange.pull(project)
     except Busy as error:
         raise Busy(error.message, "Land it when the remote can be reached again.") from None
     task = project.task(task_id)
     if task.state == "MANAGER_REVIEW":
-        sharing.follow_branch(project, task)
+        work_branches.follow_branch(project, task)
         _bring_back(project, task)
 
 
 def _bring_back(project: Project, task: Task) -> None:
     """Makes the branch again that a forge has deleted when it had merged it."""
-    from gittasks.workflow import sharing
+    from gittasks.workflow import work_branches
 
     ref, tip = branches.HEADS + str(task.branch), task.submitted_tip
-    base = sharing.fetched_tip(project, project.settings.base)
+    base = work_branches.fetched_tip(project, project.settings.base)
     if tip is None or base is None or refs.read(project.repo, ref) is not None:
         return
     if project.ledger.reader.get(tip) is None or not merging.is_ancestor(project.repo, tip, base):
@@ -224,9 +224,9 @@ class _Attempt:
         """Returns the commit that the landing is made on."""
         if self.project.remote is None:
             return landing.require_base(self.reader, self.base_ref)
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import work_branches  # only a clone that shares
 
-        base, self.there = sharing.present_base(self.project, self.base_ref)
+        base, self.there = work_branches.present_base(self.project, self.base_ref)
         return base
 
     def _may_have_moved(self) -> bool:
@@ -343,7 +343,7 @@ class _Attempt:
     ) -> Outcome:
         """Lets the remote have base, ledger and the end of the branch at once, then follows."""
         from gittasks.ledger import publishing
-        from gittasks.workflow import sharing
+        from gittasks.workflow import aftermath, sharing
 
         project = self.project
         branch = branches.HEADS + str(self.task.branch)
@@ -370,7 +370,7 @@ class _Attempt:
                 globs=sharing.globs(project),
                 fresh=False,
                 patience=sharing.patience(project),
-                followed=lambda replayed: sharing.follow(project, replayed),
+                followed=lambda replayed: aftermath.follow(project, replayed),
             )
         except publishing.NotFollowed as half:
             appended = half.appended
@@ -395,15 +395,18 @@ class _Attempt:
 
     def _updates(self, record: records.LandingRecord, branch: str) -> Sequence[Update]:
         """Returns what moves on the remote with the ledger; raises _BaseMoved where it cannot."""
-        from gittasks.workflow import sharing
+        from gittasks.workflow import work_branches
 
         project = self.project
-        if sharing.fetched_tip(project, self.base_ref.removeprefix(branches.HEADS)) != self.there:
+        if (
+            work_branches.fetched_tip(project, self.base_ref.removeprefix(branches.HEADS))
+            != self.there
+        ):
             raise _BaseMoved
         moved = []
         if record.commit != self.there:
             moved.append(Update(self.base_ref, record.commit, self.there))
-        work = sharing.fetched_tip(project, str(self.task.branch))
+        work = work_branches.fetched_tip(project, str(self.task.branch))
         if work is None:
             return moved
         if work != self.tip and not merging.is_ancestor(self.repo, work, self.tip):

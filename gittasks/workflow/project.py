@@ -23,6 +23,7 @@ from gittasks.domain.errors import (
     UsageFault,
 )
 from gittasks.domain.ids import parse_id
+from gittasks.ledger import layout
 from gittasks.plumbing.repository import Repository
 from gittasks.workflow.site import LOCK_TIMEOUT, Publishing
 from gittasks.workspaces import records
@@ -377,7 +378,7 @@ class Project:
             )
 
         if publishing is not None and self.publishes:
-            from gittasks.workflow.sharing import publish  # only a clone that shares
+            from gittasks.workflow.exchange import publish  # only a clone that shares
 
             return publish(self, events, also if callable(also) else lambda: also, publishing)
         try:
@@ -392,11 +393,11 @@ class Project:
         """Tells whether others have done something since that this clone has taken over now."""
         if not self.publishes:
             return False
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import exchange  # only a clone that shares
 
         before = self.ledger.tip
         try:
-            sharing.pull(self, timeout=_ASK_SECONDS)
+            exchange.pull(self, timeout=_ASK_SECONDS)
         except (Busy, SyncRefused):
             return False
         return self.ledger.tip != before
@@ -407,10 +408,10 @@ class Project:
             from gittasks.workflow.finish import recover_landings  # rarely needed
 
             self.told += recover_landings(self)
-        if os.path.exists(os.path.join(self.state_dir, "replayed.json")):
-            from gittasks.workflow import sharing  # only after a sync that was cut short
+        if os.path.exists(os.path.join(self.state_dir, layout.REPLAYED)):
+            from gittasks.workflow import aftermath  # only after a sync that was cut short
 
-            sharing.finish(self)
+            aftermath.finish(self)
 
     def outcome(self, task_id: str, appended: Appended, **extra: Any) -> Outcome:
         """Returns what an append did to one task, for the surfaces to tell."""

@@ -79,10 +79,10 @@ def _known(project: Project, task_id: str, speaker: Speaker) -> Task:
         if not project.publishes:
             raise
     if project.publishes and speaker.role == "manager" and not is_known:
-        from gittasks.workflow import sharing  # only a clone that shares
+        from gittasks.workflow import exchange  # only a clone that shares
 
         try:
-            sharing.pull(project)
+            exchange.pull(project)
         except (Busy, SyncRefused) as error:
             project.told += (error.message,)
     return project.task(task_id)

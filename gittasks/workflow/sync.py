@@ -8,7 +8,7 @@ from gittasks.domain.errors import Busy, GittasksError, NoLedger, SyncRefused, U
 from gittasks.ledger import sync as ledgers
 from gittasks.plumbing import refs
 from gittasks.plumbing.errors import GitError
-from gittasks.workflow import sharing
+from gittasks.workflow import aftermath, sharing, work_branches
 
 if TYPE_CHECKING:
     from gittasks.domain.replayed import Lost, Renaming
@@ -61,17 +61,17 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
     project.recover()
     shared = sharing.shared_of(project)
     sharing.keep_from_mirroring(project, shared.name)
-    held = sharing.held_here(project)
+    held = aftermath.held_here(project)
     try:
         done = ledgers.sync(
             shared,
-            sharing.to_push(project),
+            work_branches.to_push(project),
             names=(project.base,),
             globs=sharing.globs(project),
             push=push,
             pull=pull,
             patience=sharing.patience(project),
-            followed=lambda replayed: sharing.follow(project, replayed),
+            followed=lambda replayed: aftermath.follow(project, replayed),
         )
     except Busy as error:
         if "--offline" in (error.hint or ""):
@@ -79,16 +79,16 @@ def _exchanged(project: Project, *, push: bool, pull: bool) -> Synced:
             error.hint = "Try again later; everything is safe in this clone."
         raise
     project.ledger.has_written = False
-    sharing.settle(project)
+    aftermath.settle(project)
     lost = {one.claim for replayed in done.replayed for one in replayed.lost}
-    project.told += (*sharing.ended_elsewhere(project, held, lost), *_without_base(project))
+    project.told += (*aftermath.ended_elsewhere(project, held, lost), *_without_base(project))
     return _told(project, done, began=False)
 
 
 def _without_base(project: Project) -> list[str]:
     """Says that nobody else can work or land while the remote has no base."""
     name = project.settings.base
-    if refs.read(project.repo, project.base) is None or sharing.fetched_tip(project, name):
+    if refs.read(project.repo, project.base) is None or work_branches.fetched_tip(project, name):
         return []
     return [
         f"The remote {project.remote} has no branch {name} yet, which the others need:"
@@ -104,20 +104,20 @@ def publish_quietly(project: Project) -> str | None:
         return None
     shared = sharing.shared_of(project, timeout=AUTOSYNC_SECONDS)
     before = project.told
-    held = sharing.held_here(project)
+    held = aftermath.held_here(project)
     try:
         done = ledgers.sync(
             shared,
-            sharing.to_push(project),
+            work_branches.to_push(project),
             names=(project.base,),
             globs=sharing.globs(project),
             rounds=_AUTOSYNC_ROUNDS,
             patience=_NO_PATIENCE,
-            followed=lambda replayed: sharing.follow(project, replayed),
+            followed=lambda replayed: aftermath.follow(project, replayed),
         )
-        sharing.settle(project)
+        aftermath.settle(project)
         lost = {one.claim for replayed in done.replayed for one in replayed.lost}
-        project.told += tuple(sharing.ended_elsewhere(project, held, lost))
+        project.told += tuple(aftermath.ended_elsewhere(project, held, lost))
     except (GittasksError, GitError) as error:
         words = error.message if isinstance(error, GittasksError) else str(error)
         if isinstance(error, SyncRefused):
@@ -143,7 +143,7 @@ def _told(project: Project, done: ledgers.Synced, *, began: bool) -> Synced:
     for replayed in done.replayed:
         renamed += [one for one in replayed.renamed if one.old != one.new]
         lost += replayed.lost
-        rejected += [(e.kind, e.task, why) for e, why in sharing.heard(replayed)]
+        rejected += [(e.kind, e.task, why) for e, why in aftermath.heard(replayed)]
     return Synced(
         done.remote,
         done.tip,

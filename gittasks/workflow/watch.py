@@ -230,11 +230,11 @@ def from_remote(project: Project, tell: Callable[[str], None]) -> Callable[[], N
         return None
 
     def refresh() -> None:
-        from gittasks.workflow import sharing
+        from gittasks.workflow import exchange
 
         before = project.told
         try:
-            sharing.pull(project, timeout=FETCH_SECONDS)
+            exchange.pull(project, timeout=FETCH_SECONDS)
             for note in project.told[len(before) :]:
                 tell(note)
         finally:

@@ -22,7 +22,7 @@ from gittasks.ledger import publishing
 from gittasks.ledger.shared import Arrived, Shared
 from gittasks.plumbing import remote
 from gittasks.plumbing.errors import RemoteRaced
-from gittasks.workflow import queries, sharing, sync, verify
+from gittasks.workflow import aftermath, queries, sharing, sync, verify
 from gittasks.workflow.init import init
 from gittasks.workflow.project import Options, Project
 from tests.support.git import git
@@ -406,5 +406,5 @@ def publish_dying(
         lambda graph: decide_all(graph, requests, project.facts(speaker)),
         names=(project.base,),
         globs=sharing.globs(project),
-        followed=lambda replayed: sharing.follow(project, replayed),
+        followed=lambda replayed: aftermath.follow(project, replayed),
     )
