@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gittasks.domain import dependencies, machine
 from gittasks.domain.decide import carry_out
-from gittasks.domain.errors import Cycle, GittasksError, StaleClaim
+from gittasks.domain.errors import Corrupt, Cycle, GittasksError, StaleClaim
 from gittasks.domain.events import (
     CHANGES,
     Aborted,
@@ -57,7 +57,7 @@ from gittasks.domain.events import (
     data_of,
 )
 from gittasks.domain.fields import DOCUMENT_LIMIT
-from gittasks.domain.ids import LAST_ID, key_between, task_id
+from gittasks.domain.ids import LAST_ID, key_between
 from gittasks.domain.replayed import Local, Lost, Renaming, Replayed, Step
 from gittasks.domain.requests import (
     Claim,
@@ -72,7 +72,7 @@ from gittasks.domain.requests import (
 )
 from gittasks.domain.rules.claim import is_expired
 from gittasks.domain.rules.decision import Decision, unblock, unblock_after
-from gittasks.domain.task_graph import Graph, Overlay, evolve
+from gittasks.domain.task_graph import Graph, Overlay, evolve, free_ids
 from gittasks.domain.text_merge import merged
 from gittasks.domain.times import seconds_of
 
@@ -528,16 +528,22 @@ class _Replay:
             self.renamed.append(Renaming(event.uid, event.task, number))
 
     def _is_taken(self, number: str) -> bool:
-        return self.graph.get(number) is not None or self.common.is_unreadable(number)
+        return (
+            self.graph.get(number) is not None
+            or self.common.is_unreadable(number)
+            or self.common.quarantined(number) is not None
+        )
 
     def _free(self) -> str:
-        """Returns the lowest number above all in use that no task of this clone has either."""
-        number = self.graph.last_id() + 1
-        while task_id(number) in self.numbers or self.common.is_unreadable(task_id(number)):
-            number += 1
-        if number > LAST_ID:
-            raise _NotApplied(f"its number is taken, and all up to {LAST_ID} are used up")
-        return task_id(number)
+        """Returns the next number that no task of this clone has either."""
+        try:
+            return next(
+                number
+                for number in free_ids(self.graph)
+                if number not in self.numbers and not self._is_taken(number)
+            )
+        except Corrupt:
+            raise _NotApplied(f"its number is taken, and all up to {LAST_ID} are used up") from None
 
     def _linked(self, event: Event, number: str) -> tuple[Created | ExternallyChanged, list[str]]:
         """Returns the create with the present numbers, without links that nobody may make now."""

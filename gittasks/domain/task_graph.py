@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from gittasks.domain.errors import Corrupt
@@ -33,7 +34,7 @@ from gittasks.domain.task import Attention, Draft, Findings, Task
 from gittasks.domain.times import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FINDINGS_HEADING = "# Review findings"
 
@@ -71,6 +72,13 @@ class Graph(Protocol):
 
     def last_id(self) -> int:
         """Returns the highest number in use, 0 when there is no task."""
+        ...
+
+    def free_id(self, first: int) -> int:
+        """Returns the lowest number from `first` on that means nothing and never has.
+
+        That takes a look at all tasks.
+        """
         ...
 
 
@@ -128,6 +136,11 @@ class TaskGraph:
         """Returns the highest number in use, 0 when there is no task."""
         return max((int(task) for task in self.tasks), default=0)
 
+    def free_id(self, first: int) -> int:
+        """Returns the lowest number from `first` on that means nothing and never has."""
+        used = {number for task in self.tasks.values() for number in numbers_of(task)}
+        return next(number for number in count(first) if number not in used)
+
     def with_task(self, task: Task, body: bytes) -> TaskGraph:
         """Returns the graph with one task added or replaced."""
         return TaskGraph({**self.tasks, task.id: task}, {**self.bodies, task.id: body})
@@ -143,12 +156,15 @@ class Overlay:
         self.bodies: dict[str, bytes] = {}
         self._uids: dict[str, str] = {}
         self._last = 0
+        self._used: set[int] = set()
+        self._full = 1
 
     def put(self, task: Task, body: bytes | None) -> None:
         """Replaces or adds one task; a body of None stays as it is."""
         self.tasks[task.id] = task
         self._uids.setdefault(task.uid, task.id)
         self._last = max(self._last, int(task.id))
+        self._used.update(numbers_of(task))
         if body is not None:
             self.bodies[task.id] = body
 
@@ -187,16 +203,43 @@ class Overlay:
         """Returns the highest number in use, 0 when there is no task."""
         return max(self.below.last_id(), self._last)
 
+    def free_id(self, first: int) -> int:
+        """Returns the lowest number from `first` on that means nothing and never has."""
+        # Tasks only ever come: what was not free does not become it.
+        is_onward = first <= self._full
+        number = self.below.free_id(self._full if is_onward else first)
+        while number in self._used:
+            number = self.below.free_id(number + 1)
+        if is_onward:
+            self._full = number
+        return number
+
     def _merged(self, below: Sequence[str], own: Iterable[str]) -> Sequence[str]:
         return sorted({*(task for task in below if task not in self.tasks), *own})
 
 
+def numbers_of(task: Task) -> Iterable[int]:
+    """Returns the numbers that mean a task: its own, and those that it has had before."""
+    return (int(task.id), *map(int, task.former_ids)) if task.former_ids else (int(task.id),)
+
+
 def next_id(graph: Graph) -> str:
-    """Returns the lowest id above all in use; raises Corrupt when six digits are used up."""
-    number = graph.last_id() + 1
-    if number > LAST_ID:
-        raise Corrupt(f"The ledger has used up all ids up to {LAST_ID}.")
-    return task_id(number)
+    """Returns the first of `free_ids`."""
+    return next(free_ids(graph))
+
+
+def free_ids(graph: Graph) -> Iterator[str]:
+    """Yields the ids that new tasks get, one after the other; raises Corrupt after the last.
+
+    They count on from the highest. Anybody can take the highest that there is, so from there on
+    they fill what lower ones have left.
+    """
+    for number in range(graph.last_id() + 1, LAST_ID + 1):
+        yield task_id(number)
+    number = 0
+    while (number := graph.free_id(number + 1)) <= LAST_ID:
+        yield task_id(number)
+    raise Corrupt(f"The ledger has used up all ids up to {LAST_ID}.")
 
 
 def _moved(task: Task, event: Event) -> Task:

@@ -31,6 +31,7 @@ class LedgerGraph:
         self._tasks: dict[str, Task | None] = {}
         self._uids: dict[str, str | None] = {}
         self._last: int | None = None
+        self._used: frozenset[int] | None = None
         self._every: Sequence[Stray] | None = None
         self._strays: dict[str, list[Stray]] | None = None
         self.tip = snapshot.tip
@@ -135,3 +136,11 @@ class LedgerGraph:
         if self._last is None:
             self._last = self._snapshot.last_id()
         return self._last
+
+    def free_id(self, first: int) -> int:
+        """Returns the lowest number from `first` on that means nothing and never has."""
+        if self._used is None:
+            self._used = self._snapshot.used_ids()
+        while first in self._used:
+            first += 1
+        return first

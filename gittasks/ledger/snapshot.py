@@ -164,6 +164,19 @@ class Snapshot(Cache):
         )
         return max(row[0] or 0 for row in rows)
 
+    def used_ids(self) -> frozenset[int]:
+        """Returns all numbers that mean a task, have meant one, or are those of a bad document."""
+        from gittasks.domain.task_graph import numbers_of
+
+        bad = self.select(
+            "SELECT id FROM problems WHERE id IS NOT NULL"
+            " UNION SELECT task FROM quarantine WHERE task IS NOT NULL"
+        )
+        tasks = self.all_tasks()
+        return frozenset(
+            (*(int(row[0]) for row in bad), *(n for task in tasks for n in numbers_of(task)))
+        )
+
     def blocking(self, task: str) -> int:
         """Returns how many open tasks wait on a task, transitively."""
         found = self.select("SELECT blocking FROM tasks WHERE n = ?", (_number(task),))

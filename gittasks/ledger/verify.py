@@ -8,6 +8,7 @@ from gittasks.domain import machine
 from gittasks.domain.errors import GittasksError
 from gittasks.domain.fields import BadDocument
 from gittasks.domain.frontmatter import parse, split
+from gittasks.domain.task_graph import numbers_of
 from gittasks.ledger import effect, history, message, origins, quarantine
 from gittasks.ledger.layout import (
     MESSAGE_LIMIT,
@@ -186,6 +187,16 @@ class Fold:
     def last_id(self) -> int:
         """Returns the highest number in use, 0 when there is no task."""
         return max(self._last, 0 if self._below is None else self._below.last_id())
+
+    def free_id(self, first: int) -> int:
+        """Returns the lowest number from `first` on that means nothing and never has."""
+        used = {number for task in self.tasks.values() for number in numbers_of(task)}
+        used.update(int(stray.task) for stray in self.strays_by_path.values() if stray.task)
+        while True:
+            number = first if self._below is None else self._below.free_id(first)
+            if number not in used:
+                return number
+            first = number + 1
 
     def _merged(self, below: Sequence[str], own: Iterable[str]) -> Sequence[str]:
         return sorted({*filter(self._is_below, below), *own})

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gittasks.domain import machine
 from gittasks.domain.errors import Cycle, UsageFault
-from gittasks.domain.ids import parse_id, task_id
+from gittasks.domain.ids import parse_id
 from gittasks.domain.requests import Create, Reparent, Submit
 from gittasks.domain.rules.create import checked_title
 from gittasks.domain.task import PRIORITY
+from gittasks.domain.task_graph import free_ids
 from gittasks.workflow.project import Publishing
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _repeated(known: Sequence[str], asked: int) -> list[str]:
 def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> Iterator[Request]:
     """Creates all tasks before any is dispatched; what is there already stays as it is."""
     # Numbers are given in the order of creation, so each is known before it is there.
-    number = graph.last_id()
+    numbers = free_ids(graph)
     keys = {one.key for one in wanted if one.key is not None}
     ids: dict[str, str] = {}
     below: list[Reparent] = []
@@ -188,8 +189,7 @@ def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> I
         one = wanted[position]
         present = graph.with_uid(one.create.uid)
         if present is None:
-            number += 1
-            present = task_id(number)
+            present = next(numbers)
             parent = one.create.parent
             if parent in keys and parent not in ids:
                 below.append(Reparent(present, parent))

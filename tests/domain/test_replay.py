@@ -51,6 +51,7 @@ from gittasks.domain.requests import (
     Submit,
 )
 from gittasks.domain.task import Attention, Cost, State, Task
+from gittasks.domain.task_graph import TaskGraph
 from gittasks.domain.times import timestamp
 from tests.support.builders import NOW, hexadecimal
 from tests.support.decisions import (
@@ -183,9 +184,36 @@ def test_the_number_of_a_document_that_cannot_be_read_is_taken(
     assert list(meets(theirs, ours).clone.graph.tasks) == [number]
 
 
+def test_a_number_at_which_something_invalid_has_arrived_is_taken() -> None:
+    theirs, ours = _apart()
+    theirs.quarantined = {ONE: "it is bad", TWO: "it is bad"}
+    ours.says(_create())
+    assert meets(theirs, ours).told == [("create", THREE), ("renumber", THREE)]
+
+
+def test_where_the_highest_number_is_taken_a_low_one_is_given_that_no_task_has() -> None:
+    former = task_at("NEW", 3, former_ids=(TWO,))
+    theirs, ours = _apart(task_at("NEW"), former)
+    theirs.says(_create(7))
+    theirs.graph = theirs.graph.with_task(task_at("NEW", LAST_ID), BODY)
+    for number in (1, 2):
+        ours.says(_create(number))
+    met = meets(theirs, ours)
+    assert [(met.task(n).title, met.task(n).former_ids) for n in (5, 6)] == [
+        ("Task 2", ()),
+        ("Task 1", (FOUR,)),
+    ]
+
+
+class _Full(TaskGraph):
+    def free_id(self, first: int) -> int:  # there is none at all
+        return LAST_ID + 1
+
+
 def test_a_task_for_which_no_number_is_left_is_not_created_and_nothing_names_it() -> None:
     theirs, ours = _apart(task_at("NEW"), task_at("NEW", LAST_ID - 1))
     theirs.says(_create(7))
+    theirs.graph = _Full(theirs.graph.tasks, theirs.graph.bodies)
     ours.says(_create(1))
     ours.says(Note(f"{LAST_ID}", "Mine."))
     ours.says(Edit(ONE, add_dependencies=(f"{LAST_ID}",)))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.events import (
@@ -15,11 +20,21 @@ from gittasks.domain.events import (
     Initialized,
     Noted,
 )
+from gittasks.domain.ids import LAST_ID
 from gittasks.domain.task import Task
-from gittasks.domain.task_graph import Graph, Overlay, TaskGraph, evolve, next_id, with_findings
+from gittasks.domain.task_graph import (
+    Graph,
+    Overlay,
+    TaskGraph,
+    evolve,
+    free_ids,
+    next_id,
+    with_findings,
+)
 from gittasks.domain.times import timestamp
 from tests.support.builders import NOW, hexadecimal
 from tests.support.decisions import BODY, HOST, a_graph, task_at
+from tests.support.examples import examples
 
 ONE, TWO, THREE, FOUR = (f"{number:06d}" for number in range(1, 5))
 UID = hexadecimal("new")
@@ -77,6 +92,53 @@ def test_a_graph_answers_what_a_decision_asks(graph: Graph) -> None:
 
 def test_an_empty_graph_begins_with_one() -> None:
     assert (TaskGraph().last_id(), next_id(TaskGraph())) == (0, ONE)
+
+
+def _spelled(numbers: Iterable[int]) -> list[str]:
+    return [f"{number:06d}" for number in numbers]
+
+
+NUMBERS = st.sets(st.integers(1, 9) | st.integers(LAST_ID - 4, LAST_ID), max_size=10)
+
+
+@examples(200)
+@given(NUMBERS, NUMBERS, NUMBERS)
+def test_new_ids_count_on_while_they_can_and_then_fill_what_never_meant_anything(
+    below: set[int], above: set[int], former: set[int]
+) -> None:
+    first, *_ = ordered = [*sorted(below), 10]
+    tasks = [task_at("NEW", number) for number in ordered]
+    tasks[0] = task_at("NEW", first, former_ids=tuple(_spelled(sorted(former))))
+    overlay = Overlay(a_graph(*tasks))
+    for number in above:
+        overlay.put(task_at("NEW", number), None)
+    used = {*ordered, *above}
+    wanted = []
+    for _ in range(12):
+        is_room = max(used) < LAST_ID
+        free = (n for n in range(1, LAST_ID) if n not in used | former)
+        wanted.append(max(used) + 1 if is_room else next(free))
+        used.add(wanted[-1])
+    assert list(islice(free_ids(overlay), 12)) == _spelled(wanted)
+    given_out = []
+    for _ in range(12):
+        given_out.append(next_id(overlay))
+        overlay.put(task_at("NEW", int(given_out[-1])), None)
+    assert given_out == _spelled(wanted)
+
+
+class _Counted(TaskGraph):
+    looks = 0
+
+    def free_id(self, first: int) -> int:
+        self.looks += 1
+        return super().free_id(first)
+
+
+def test_only_where_the_highest_id_is_taken_is_a_free_one_looked_for() -> None:
+    graph = _Counted({ONE: task_at("NEW"), "999997": task_at("NEW", 999_997)})
+    found = [(next_id_of, graph.looks) for next_id_of in islice(free_ids(graph), 3)]
+    assert found == [("999998", 0), ("999999", 0), (TWO, 1)]
 
 
 def test_documents_in_memory_have_no_blob() -> None:

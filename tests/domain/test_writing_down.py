@@ -75,9 +75,24 @@ def test_ids_count_on_from_the_highest() -> None:
     assert now.id == "000042"
 
 
+def test_after_the_highest_id_of_all_come_the_lowest_that_are_free() -> None:
+    graph = a_graph(task_at("NEW"), task_at("NEW", 3), task_at("NEW", 999_999))
+    many = [_new(uid=hexadecimal(f"{number}")) for number in range(3)]
+    events = decide_all(graph, many, facts())
+    assert [event.task for event in events] == [TWO, "000004", "000005"]
+
+
+class _Full(TaskGraph):
+    def last_id(self) -> int:
+        return 999_999
+
+    def free_id(self, first: int) -> int:  # there is none at all
+        return 1_000_000
+
+
 def test_six_digits_can_be_used_up() -> None:
     with pytest.raises(Corrupt, match="used up all ids up to 999999"):
-        decide(a_graph(task_at("NEW", 999_999)), _new(), facts())
+        decide(_Full(), _new(), facts())
 
 
 def test_several_requests_are_decided_one_after_the_other() -> None:

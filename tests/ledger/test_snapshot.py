@@ -67,6 +67,7 @@ def assert_equals_rules(snapshot: Snapshot, tasks: dict[str, Task], now: int = N
         state: n for state in STATES if (n := sum(t.state == state for t in tasks.values()))
     }
     assert snapshot.last_id() == max(map(int, tasks), default=0)
+    assert snapshot.used_ids() == frozenset(map(int, tasks))
     for task, value in tasks.items():
         assert snapshot.dependents(task) == graph.dependents(task)
         assert snapshot.children(task) == graph.children(task)
@@ -294,6 +295,7 @@ def test_bad_documents_are_listed_and_stop_nobody(repo: Repository, reader: Read
     assert (problem := snapshot.problem("000002")) is not None
     assert problem.lines[0][0] == 1
     assert snapshot.last_id() == 4
+    assert snapshot.used_ids() == {1, 2, 3, 4}
 
 
 def test_a_document_that_hid_another_gives_way_when_it_goes(
