@@ -173,6 +173,9 @@ class _Attempt:
         if task.branch is not None:
             work_branches.complete_history(project, task)
             fetched = work_branches.fetched_tip(project, task.branch)
+            if task.state in branches.JUDGED and not branches.lacks_submitted(reader, task):
+                # What others have pushed there since is not what was submitted.
+                fetched = task.submitted_tip
             return branches.plan_branch(repo, reader, task, base, prefix, fetched=fetched)
         taken = work_branches.names_taken(project, task)
         return branches.plan_branch(repo, reader, task, base, prefix, taken=taken)
@@ -221,7 +224,9 @@ class _Attempt:
         roles = (self.speaker.role,) if self.speaker.role else None
         for row in self.project.ledger.ready(roles, TRIED, self.speaker.actor):
             task = graph.get(row.id)
-            if task is not None and task.claim is None and machine.STAGE[task.state].claimable:
+            if task is None or task.claim is not None or not machine.STAGE[task.state].claimable:
+                continue
+            if not branches.lacks_submitted(self.project.ledger.reader, task):
                 return task
         wanted = f"the {self.speaker.role}" if self.speaker.role else "anybody"
         raise NothingFound(

@@ -52,6 +52,7 @@ def _ends(project: Project, task: Task) -> tuple[str, str] | None:
     """Returns the two commits between which the task's change lies."""
     from gittasks.plumbing import merging
     from gittasks.workflow.dispatch import base_name, branch_tip
+    from gittasks.workspaces import branch as branches
 
     repo = project.repo
     tip = None
@@ -60,6 +61,11 @@ def _ends(project: Project, task: Task) -> tuple[str, str] | None:
 
         work_branches.have_branch(project, task)
         tip = branch_tip(project, task.branch)
+        if task.state in branches.JUDGED and task.submitted_tip is not None:
+            if branches.lacks_submitted(project.ledger.reader, task):
+                raise branches.lacking(task, project.settings.base)
+            # Whoever may push to the branch can move it; what is looked at is what was submitted.
+            tip = task.submitted_tip
     if tip is not None:
         trunk = _commit(project, base_name(project)) or task.base
         base = merging.merge_base(repo, trunk, tip) if trunk else None

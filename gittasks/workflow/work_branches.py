@@ -16,6 +16,7 @@ from gittasks.plumbing.remote import Update
 from gittasks.workflow import sharing
 from gittasks.workflow.sharing import HEADS
 from gittasks.workspaces import records
+from gittasks.workspaces.branch import JUDGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from gittasks.workflow.site import Site
 
 _SHOWN_COMMITS = 5
-_JUDGED = ("CHECK", "WORK_REVIEW", "MANAGER_REVIEW")
-"""The states in which others look at exactly what was submitted."""
 
 
 def fetched_tip(site: Site, name: str) -> str | None:
@@ -214,7 +213,7 @@ def _is_ours(site: Site, task: Task, here: str, there: str | None) -> bool:
     """Tells whether our branch of a task has what the remote's lacks, and may be published."""
     if here in (there, task.base):
         return False
-    if task.state in _JUDGED and here != task.submitted_tip:
+    if task.state in JUDGED and here != task.submitted_tip:
         # Nobody has submitted what came after.
         return False
     if task.claim is not None and task.state == "WORK":

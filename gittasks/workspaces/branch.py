@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PREFIX = "task/"
 HEADS = "refs/heads/"
+JUDGED = ("CHECK", "WORK_REVIEW", "MANAGER_REVIEW")
+"""The states in which others look at exactly what was submitted."""
 LOCK_REASON = "git tasks "
 """How the reason begins that our worktrees are locked with; the id of the task follows."""
 
@@ -68,12 +70,36 @@ def plan_branch(
         return _minted(reader, task, tip, prefix, taken)
     here = _commit(reader, HEADS + task.branch)
     now = _newest(repo, here, fetched)
+    if (now is None or task.state in JUDGED) and lacks_submitted(reader, task):
+        raise lacking(task, base)
     if now is None:
         return _brought_back(repo, reader, task, task.branch, tip)
     found = _placed(repo, task, task.branch, now, tip)
     if now == here:
         return found
     return found._replace(change=Change(HEADS + task.branch, found.tip, here))
+
+
+def lacks_submitted(reader: Reader, task: Task) -> bool:
+    """Tells whether the work that was submitted of a task is not in this clone."""
+    tip = task.submitted_tip
+    return tip is not None and tip != task.base and _commit(reader, tip) is None
+
+
+def lacking(task: Task, base: str) -> Refused:
+    """Returns the refusal of whoever needs work that is not in this clone."""
+    tip = str(task.submitted_tip)[:12]
+    otherwise = (
+        f"or have it done again: git tasks hold {task.id} -m TEXT, git tasks resume {task.id}"
+        if task.state in JUDGED
+        else f"or begin anew: git branch {task.branch} {base.removeprefix(HEADS)}"
+    )
+    return Refused(
+        f"What was submitted of {task.id}, the commit {tip}, is not in this clone, and no branch"
+        " that was fetched has it.",
+        f"Run `git tasks sync` in the clone that has it, {otherwise}.",
+        task.id,
+    )
 
 
 def _newest(repo: Repository, here: str | None, fetched: str | None) -> str | None:
