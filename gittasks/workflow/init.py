@@ -19,6 +19,7 @@ from gittasks.domain.fields import is_branch, shown
 from gittasks.ledger import layout
 from gittasks.ledger.shared import Shared
 from gittasks.plumbing import refs
+from gittasks.plumbing.errors import RefMoved
 from gittasks.workflow import exchange, sharing
 from gittasks.workflow.project import DEFAULT_BRANCH
 
@@ -74,6 +75,7 @@ def init(
         found, notes = _elsewhere(named, chosen, must=remote is not None)
         if found is not None:
             return _adopt(named, chosen, found, notes)
+    named_before = project.config.get_all("gittasks.branch")
     try:
         begun = _begin(project, speaker.actor, base, branch)
     except Refused:
@@ -85,7 +87,13 @@ def init(
     begun = begun._replace(notes=(*notes, *begun.notes))
     if remote is None:
         return begun
-    return _shared(_reopened(project), begun, remote)
+    project = _reopened(project)
+    try:
+        return _shared(project, begun, remote)
+    except BaseException as error:
+        if begun.created and _taken_back(project, begun, named_before):
+            _say_taken_back(error)
+        raise
 
 
 def _elsewhere(
@@ -139,6 +147,36 @@ def _begin(project: Project, actor: str, base: str | None, branch: str | None) -
     if refs.read(project.repo, HEADS + settings.base) is None:
         notes = (f"{settings.base} has no commit yet; work on tasks can start when it has one.",)
     return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit, notes=notes)
+
+
+def _taken_back(project: Project, begun: Begun, named: tuple[str, ...]) -> bool:
+    """Removes a ledger that has just begun; tells whether nobody has written to it since."""
+    from gittasks.ledger import journal
+
+    with project.ledger.locked():
+        gone = [refs.Change(name, None, begun.commit) for name in (project.branch, layout.BACKUP)]
+        try:
+            refs.transaction(project.repo, gone, "gittasks: the ledger could not be shared")
+        except RefMoved:
+            return False
+        for entry in journal.entries(project.state_dir):
+            journal.drop(entry)
+    if tuple(named) != tuple(_reopened(project).config.get_all("gittasks.branch")):
+        project.repo.git("config", "--local", "--unset-all", "gittasks.branch", check=False)
+        for name in named:
+            project.repo.git("config", "--local", "--add", "gittasks.branch", name)
+        project.repo.forget_config()
+    return True
+
+
+def _say_taken_back(error: BaseException) -> None:
+    if isinstance(error, (Busy, SyncRefused)):
+        error.message += " No ledger has begun here."
+        if "safe in this clone" in (error.hint or ""):
+            error.hint = (
+                "Have the remote's owner allow it, or begin without it: git tasks init;"
+                " `git tasks sync` shares the ledger later."
+            )
 
 
 def _adopt(project: Project, remote: str, found: tuple[str, str], notes: tuple[str, ...]) -> Begun:

@@ -411,6 +411,30 @@ def test_an_init_of_a_named_remote_that_is_away_writes_nothing(home: Path) -> No
     assert one.everything() == before
 
 
+@pytest.mark.parametrize("words", [(), ("--branch", "tasks")])
+def test_an_init_whose_ledger_is_refused_leaves_none(home: Path, words: tuple[str, ...]) -> None:
+    remote = bare_remote(home / "remote.git")
+    hook = install_hook(remote, "pre-receive", "echo not today >&2; exit 1")
+    one = Clone(clone(remote, home / "ada", "Ada"))
+    before = one.everything()
+    refused = error_of(one.manager("init", "--remote", "origin", *words, "--json", check=8))
+    ledger = f"refs/heads/{words[-1]}" if words else LEDGER
+    assert refused["message"] == (
+        f"The remote origin refused {ledger}: not today. No ledger has begun here."
+    )
+    assert refused["hint"] == (
+        "Have the remote's owner allow it, or begin without it: git tasks init;"
+        " `git tasks sync` shares the ledger later."
+    )
+    assert one.everything() == before
+    assert error_of(one.manager("list", "--json", check=3))["hint"] == "Run `git tasks init`."
+    assert one.manager("recover").err == "There was nothing to recover.\n"
+    assert one.everything() == before
+    hook.unlink()
+    said = one.manager("init", "--remote", "origin", *words, "--json").json()["data"]
+    assert (said["created"], said["remote"]) == (True, "origin")
+
+
 @pytest.mark.parametrize(
     "words", [("sync",), pytest.param(("init", "--remote", "origin"), marks=pytest.mark.slow)]
 )
