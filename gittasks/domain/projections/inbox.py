@@ -8,12 +8,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import dependencies, machine
+from gittasks.domain.projections.persistent import Persistent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from gittasks.domain.projections.steps import Signal, Signals, Step
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
+
+NAME = "inbox"
+
+
+class Entry(NamedTuple):
+    """What waits for the manager as far as events alone tell: rank, since when, by which commit."""
+
+    rank: int
+    since: int
+    oid: str
+
+
+class Inbox(NamedTuple):
+    """The entries by task. Leases and trust are no events; `inbox` adds what follows from them."""
+
+    entries: Persistent[Entry] = Persistent()
 
 
 class InboxRow(NamedTuple):
@@ -55,6 +73,46 @@ def inbox(
     return sorted(rows, key=lambda row: row.order)
 
 
+def fold(state: Inbox, step: Step) -> tuple[Inbox, Signals]:
+    """Returns the entries after a step, and what came into the inbox or left it by it."""
+    from gittasks.domain.projections.steps import Signal
+
+    signals: list[Signal] = []
+    for task in affected(step):
+        rank = standing_rank(step.graph, task)
+        known = state.entries.get(task.id)
+        if not rank:
+            if known is not None:
+                state = Inbox(state.entries.without(task.id))
+                signals.append(Signal("inbox_cleared", NAME, task.id, (("rank", known.rank),)))
+        elif known is None or known.rank != rank:
+            state = Inbox(state.entries.with_(task.id, Entry(rank, step.event.at, step.oid)))
+            about = (("rank", rank), ("state", task.state))
+            signals.append(Signal("inbox_added", NAME, task.id, about))
+    return state, tuple(signals)
+
+
+def affected(step: Step) -> Iterable[Task]:
+    """Returns the tasks whose place in inbox or queue a step can have changed."""
+    before, after = step.before, step.after
+    if after is None:
+        return ()
+    if before is not None and before.outcome == after.outcome:
+        return (after,)
+    # An end, and a successor, say something about whoever waits.
+    waiting = dependencies.waiters(step.graph, after.id)
+    found = (step.graph.get(task) for task in waiting)
+    return (after, *(task for task in found if task is not None and task.id != after.id))
+
+
+def standing_rank(graph: Graph, task: Task) -> int:
+    """Returns the rank that follows from the events alone, 0 when nothing waits."""
+    ranks = [machine.inbox_rank(task)]
+    if task.state == "BLOCKED" and dependencies.aborted_dependencies(graph, task.depends_on):
+        ranks.append(machine.INBOX_ABORTED_DEPENDENCY)
+    return min((rank for rank in ranks if rank), default=0)
+
+
 def rank_of(
     graph: Graph,
     task: Task,
@@ -66,9 +124,7 @@ def rank_of(
     """Returns the inbox rank of a task, 0 when nothing about it waits for the manager."""
     from gittasks.domain.rules.claim import is_expired  # whoever only explains a row needs no rules
 
-    ranks = [machine.inbox_rank(task)]
-    if task.state == "BLOCKED" and dependencies.aborted_dependencies(graph, task.depends_on):
-        ranks.append(machine.INBOX_ABORTED_DEPENDENCY)
+    ranks = [standing_rank(graph, task)]
     if is_expired(task, now) and is_expired(task, now, renewed(task)):
         ranks.append(machine.INBOX_LEASE_EXPIRED)
     if task.state == "CHECK" and waits_for_trust:

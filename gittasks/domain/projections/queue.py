@@ -9,12 +9,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import dependencies, machine
+from gittasks.domain.projections.persistent import Persistent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from gittasks.domain.projections.steps import Signals, Step
     from gittasks.domain.task import Role, Task
     from gittasks.domain.task_graph import Graph
+
+NAME = "queue"
+
+
+class Queue(NamedTuple):
+    """The ranks of all that agents could take, by task."""
+
+    ranks: Persistent[int] = Persistent()
 
 
 class QueueRow(NamedTuple):
@@ -29,6 +39,23 @@ class QueueRow(NamedTuple):
     def order(self) -> tuple[int, int, int, str]:
         """Returns the key that sorts the queue."""
         return (self.rank, self.priority, -self.blocking, self.id)
+
+
+def fold(state: Queue, step: Step) -> tuple[Queue, Signals]:
+    """Returns the ranks after a step, and what can be taken, or no more, since it."""
+    task = step.after
+    if task is None:
+        return state, ()
+    rank, known = machine.queue_rank(task), state.ranks.get(task.id)
+    if rank == (known or 0):
+        return state, ()
+    from gittasks.domain.projections.steps import Signal
+
+    if not rank:
+        cleared = Signal("queue_cleared", NAME, task.id, (("rank", known),))
+        return Queue(state.ranks.without(task.id)), (cleared,)
+    about = (("rank", rank), ("role", machine.STAGE[task.state].role))
+    return Queue(state.ranks.with_(task.id, rank)), (Signal("queue_added", NAME, task.id, about),)
 
 
 def queue(

@@ -1,0 +1,44 @@
+"""How long every task stood in every state: what cycle times and yields are computed from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gittasks.domain.projections.persistent import Persistent
+from gittasks.domain.values import NamedTuple
+
+if TYPE_CHECKING:
+    from gittasks.domain.projections.steps import Signals, Step
+    from gittasks.domain.task import State
+
+NAME = "stages"
+
+
+class Visit(NamedTuple):
+    """A task came into a state: when (seconds since 1970), by which event."""
+
+    state: State
+    at: int
+    event: str
+
+
+class Stages(NamedTuple):
+    """The visits by task, oldest first; the last one lasts."""
+
+    tasks: Persistent[tuple[Visit, ...]] = Persistent()
+
+    def seconds(self, task: str) -> tuple[tuple[State, int], ...]:
+        """Returns the states that a task has left, with the seconds it stood there."""
+        visits = self.tasks.get(task) or ()
+        pairs = zip(visits, visits[1:], strict=False)
+        return tuple((here.state, max(then.at - here.at, 0)) for here, then in pairs)
+
+
+def fold(state: Stages, step: Step) -> tuple[Stages, Signals]:
+    """Returns the visits after a step; tells nothing, as the graph has told it."""
+    before, after = step.before, step.after
+    if after is None or (before is not None and not step.event.is_transition):
+        return state, ()
+    visits = state.tasks.get(after.id) or ()
+    visit = Visit(after.state, step.event.at, step.event.kind)
+    return Stages(state.tasks.with_(after.id, (*visits, visit))), ()
