@@ -56,6 +56,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gittasks.domain.fields import is_branch
 from gittasks.domain.ids import is_id
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ __all__ = [
     "PROJECT_FILE",
     "REPLAYED",
     "TEMPLATE_FILE",
+    "is_ref_part",
     "is_shared_text",
     "parse_path",
     "path_of",
@@ -134,6 +136,19 @@ def parse_path(path: str) -> tuple[str, bool] | None:
     if folder not in (OPEN_FOLDER, CLOSED_FOLDER) or name[6:] != ".md" or not is_id(task):
         return None
     return (task, folder == CLOSED_FOLDER) if hundreds == task[:4] else None
+
+
+def is_ref_part(text: str) -> bool:
+    """Tells whether the name of a ref may go on with this text after a slash."""
+    bad = ("..", "~", "^", ":", "?", "*", "[", "\\", "@{", "//")
+    return (
+        is_branch(text)
+        and not any(part in text for part in bad)
+        and text[-1] not in "./"
+        and text[0] != "/"
+        and not any(part.startswith(".") or part.endswith(".lock") for part in text.split("/"))
+        and text != "@"
+    )
 
 
 def is_shared_text(path: str) -> bool:

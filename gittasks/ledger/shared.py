@@ -11,7 +11,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import Busy, Corrupt, SyncRefused
+from gittasks.domain.errors import Busy, Corrupt, GittasksError, SyncRefused
+from gittasks.domain.fields import shown
 from gittasks.ledger import layout, repair
 from gittasks.plumbing import merging, refs, remote
 from gittasks.plumbing.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gittasks.ledger.ledger import Ledger
 
 _SHORTEST = 0.05
+_ANOTHER = "git config --replace-all gittasks.remote NAME"
 _SHOWN = 10
 """The most things that one fetch tells of what does not verify."""
 _LOST_WORDS = (
@@ -99,6 +101,7 @@ class Shared:
         Raises SyncRefused where the remote was rewritten or refuses, Busy where it cannot be
         reached in time.
         """
+        self._require_name()
         wanted = {name: self.incoming(name) for name in (self.ledger.branch, *names)}
         patterns = {name: self.incoming(name) for name in globs}
         asked = (self.copy_ref, *wanted.values())
@@ -147,6 +150,9 @@ class Shared:
 
     def peek(self) -> str | None:
         """Returns the tip of the remote's ledger with all that it needs, and takes nothing over."""
+        self._require_name()
+        if not os.access(self.repo.common_dir, os.W_OK):
+            raise _unwritable(self.repo.common_dir)
         own = {self.ledger.branch: self.incoming(self.ledger.branch)}
         try:
             missing = remote.fetch(self.repo, self.name, own, timeout=self._left())
@@ -159,7 +165,18 @@ class Shared:
 
     def push(self, updates: Sequence[remote.Update]) -> None:
         """Moves refs of the remote, all or none; raises RemoteRaced where another was faster."""
+        self._require_name()
         remote.push(self.repo, self.name, updates, timeout=self._left())
+
+    def _require_name(self) -> None:
+        """Refuses a remote whose name cannot be part of the names of our refs."""
+        if layout.is_ref_part(self.name):
+            return
+        raise SyncRefused(
+            f"No ledger can be shared through the remote {shown(self.name)}: git allows no ref with"
+            " that in its name.",
+            f"Give it another name: git remote add NAME URL; {_ANOTHER}.",
+        )
 
     def outrun(self, words: str, hint: str) -> Exception:
         """Returns why one round after the other came to nothing."""
@@ -170,7 +187,7 @@ class Shared:
                 f"What is pushed to {self.name} does not come back when it is fetched: {key} leads"
                 " to another repository.",
                 f"Correct it (git config --unset-all {key}), or share through another remote"
-                " (git config gittasks.remote NAME).",
+                f" ({_ANOTHER}).",
             )
         return Busy(words, hint)
 
@@ -206,7 +223,7 @@ class Shared:
             case NoSuchRemote():
                 return SyncRefused(
                     f"There is no remote {self.name} in this clone.",
-                    "Name another one with `git config gittasks.remote NAME`.",
+                    f"Name another one with `{_ANOTHER}`.",
                 )
             case _ if is_unsettled(error):
                 return error
@@ -268,7 +285,10 @@ class Shared:
             raise SyncRefused(
                 f"The branch {self.ledger.short_branch} of {self.name} shares no commit with the"
                 " ledger here.",
-                "Choose another branch or another remote: `git config gittasks.remote NAME`.",
+                f"Choose another remote (`{_ANOTHER}`), or give that branch another name and put"
+                f" the ledger in its place: git push --no-verify {self.name}"
+                f" {self.incoming(self.ledger.branch)}:refs/heads/NAME :{self.ledger.branch}"
+                " && git tasks sync.",
             )
         # Nothing can be decided on the first commit of all ledgers, which is no event.
         return common if self.ledger.reader.commit(common).parents else None
@@ -286,6 +306,15 @@ class Shared:
             "Have it put back, or accept what it has: "
             f"git update-ref -d {self.copy_ref} && git tasks sync. Nothing here is lost.",
         )
+
+
+def _unwritable(place: str) -> GittasksError:
+    import errno
+
+    from gittasks.ledger.locking import unwritable
+
+    code = errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES
+    return unwritable(OSError(code, os.strerror(code), place))
 
 
 def _events(count: int) -> str:

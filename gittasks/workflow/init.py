@@ -15,7 +15,7 @@ from gittasks.domain.errors import (
     UsageFault,
     WrongRole,
 )
-from gittasks.domain.fields import is_branch, shown
+from gittasks.domain.fields import shown
 from gittasks.ledger import layout
 from gittasks.ledger.shared import Shared
 from gittasks.plumbing import refs
@@ -75,7 +75,7 @@ def init(
         found, notes = _elsewhere(named, chosen, must=remote is not None)
         if found is not None:
             return _adopt(named, chosen, found, notes)
-    named_before = project.config.get_all("gittasks.branch")
+    named_before = sharing.own_values(project, "gittasks.branch")
     try:
         begun = _begin(project, speaker.actor, base, branch)
     except Refused:
@@ -161,11 +161,7 @@ def _taken_back(project: Project, begun: Begun, named: tuple[str, ...]) -> bool:
             return False
         for entry in journal.entries(project.state_dir):
             journal.drop(entry)
-    if tuple(named) != tuple(_reopened(project).config.get_all("gittasks.branch")):
-        project.repo.git("config", "--local", "--unset-all", "gittasks.branch", check=False)
-        for name in named:
-            project.repo.git("config", "--local", "--add", "gittasks.branch", name)
-        project.repo.forget_config()
+    sharing.put_back(project, "gittasks.branch", named)
     return True
 
 
@@ -252,15 +248,7 @@ def _already(project: Project, base: str | None, branch: str | None) -> Begun:
 
 def _name(text: str) -> str:
     name = text.removeprefix(HEADS)
-    bad = ("..", "~", "^", ":", "?", "*", "[", "\\", "@{", "//")
-    if (
-        not is_branch(name)
-        or any(part in name for part in bad)
-        or name[-1] in "./"
-        or name[0] == "/"
-        or any(part.startswith(".") or part.endswith(".lock") for part in name.split("/"))
-        or name in ("@", "HEAD")
-    ):
+    if not layout.is_ref_part(name) or name == "HEAD":
         raise UsageFault(f"{shown(text)} cannot name a branch.", "Choose another name.")
     return name
 

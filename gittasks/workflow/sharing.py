@@ -15,7 +15,7 @@ from gittasks.plumbing import remote
 from gittasks.workflow.site import LOCK_TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gittasks.workflow.site import Site
 
@@ -57,7 +57,7 @@ def require_remote(site: Site, wanted: str | None = None) -> str:
             "This clone has several remotes, and none is origin."
             if names
             else "This clone has no remote.",
-            "Choose one: git config gittasks.remote NAME."
+            "Choose one: git config --replace-all gittasks.remote NAME."
             if names
             else "Add one: git remote add origin URL.",
         )
@@ -67,7 +67,7 @@ def require_remote(site: Site, wanted: str | None = None) -> str:
 def begin(site: Site, name: str) -> None:
     """Makes this clone share its ledger through a remote."""
     if site.remote != name:
-        site.repo.git("config", "--local", "gittasks.remote", name)
+        site.repo.git("config", "--local", "--replace-all", "gittasks.remote", name)
         keep_from_mirroring(site, name)
         site.repo.forget_config()
 
@@ -75,18 +75,30 @@ def begin(site: Site, name: str) -> None:
 @contextmanager
 def beginning(site: Site, name: str) -> Iterator[None]:
     """Makes this clone share its ledger through a remote, unless the block ends in an error."""
-    before = site.remote
-    site.repo.git("config", "--local", "gittasks.remote", name)
+    before = own_values(site, "gittasks.remote")
+    site.repo.git("config", "--local", "--replace-all", "gittasks.remote", name)
     site.repo.forget_config()
     try:
         yield
     except BaseException:
-        if before is None:
-            site.repo.git("config", "--local", "--unset-all", "gittasks.remote", check=False)
-        else:
-            site.repo.git("config", "--local", "gittasks.remote", before)
-        site.repo.forget_config()
+        put_back(site, "gittasks.remote", before)
         raise
+
+
+def own_values(site: Site, key: str) -> tuple[str, ...]:
+    """Returns every value of a setting that this clone itself has."""
+    told = site.repo.text("config", "--local", "--null", "--get-all", key, check=False)
+    return tuple(told.split("\0")[:-1])
+
+
+def put_back(site: Site, key: str, values: Sequence[str]) -> None:
+    """Gives a setting of this clone the values that it had."""
+    if own_values(site, key) == tuple(values):
+        return
+    site.repo.git("config", "--local", "--unset-all", key, check=False)
+    for value in values:
+        site.repo.git("config", "--local", "--add", key, value)
+    site.repo.forget_config()
 
 
 def keep_from_mirroring(site: Site, name: str) -> None:

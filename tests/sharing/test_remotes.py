@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from tests.cases.ground import error_of
 from tests.sharing.ground import LEDGER, Clone, Shared, begin, refs_of
-from tests.support.cli import CHECKOUT, Result, tasks, tasks_inprocess
+from tests.support.cli import CHECKOUT, COMMAND, Result, environment, tasks, tasks_inprocess
 from tests.support.git import git, make_repository
 from tests.support.remotes import away, bare_remote, clone, commit, install_hook
 
@@ -220,7 +222,7 @@ def test_a_renamed_remote_is_named_until_it_is_set_again(shared: Shared) -> None
     refused = shared.unchanged_by(lambda: shared.bob.sync("--json", check=8))
     error = error_of(refused)
     assert error["message"] == "There is no remote origin in this clone."
-    assert "git config gittasks.remote NAME" in error["hint"]
+    assert "git config --replace-all gittasks.remote NAME" in error["hint"]
     shared.bob.agent("wim", "claim", task, check=8)
     shared.bob.git("config", "gittasks.remote", "server")
     shared.bob.agent("wim", "claim", task)
@@ -327,7 +329,7 @@ def test_the_first_sync_chooses_origin_or_the_only_remote(
     if names in {("server", "backup"), ()}:
         refused = one.sync("--json", check=8)
         assert error_of(refused)["hint"] == (
-            "Choose one: git config gittasks.remote NAME."
+            "Choose one: git config --replace-all gittasks.remote NAME."
             if names
             else "Add one: git remote add origin URL."
         )
@@ -337,6 +339,58 @@ def test_the_first_sync_chooses_origin_or_the_only_remote(
     assert f"This clone shares its ledger through {names[0]} from now on." in said.err
     assert LEDGER in refs_of(home / f"{names[0]}.git")
     assert all(LEDGER not in refs_of(home / f"{name}.git") for name in names[1:])
+
+
+@pytest.mark.parametrize("name", ["a..b", "x y", "a.lock", "../remote.git"])
+@pytest.mark.parametrize("words", [("sync",), ("sync", "--dry-run"), ("new", "One")])
+def test_a_remote_whose_name_no_ref_can_have_is_named(
+    shared: Shared, name: str, words: tuple[str, ...]
+) -> None:
+    shared.bob.git("config", "gittasks.remote", name)
+    shared.bob.git("config", f"remote.{name}.url", str(shared.remote))
+    refused = error_of(shared.unchanged_by(lambda: shared.bob.manager(*words, "--json", check=8)))
+    assert refused["message"] == (
+        f"No ledger can be shared through the remote {name}: git allows no ref with that in its"
+        " name."
+    )
+    for line in ("git remote add NAME URL", "git config --replace-all gittasks.remote NAME"):
+        assert line in refused["hint"]
+        words_of = line.replace("NAME", "there").replace("URL", str(shared.remote)).split()
+        shared.bob.git(*words_of[1:])
+    shared.bob.manager(*words)
+
+
+def test_a_setting_with_several_values_can_be_set_as_the_hint_says(shared: Shared) -> None:
+    for name in ("one", "two"):
+        shared.bob.git("config", "--add", "gittasks.remote", name)
+    hint = error_of(shared.bob.sync("--json", check=8))["hint"]
+    line = hint.split("`")[1].replace("NAME", "origin")
+    shared.bob.git(*line.split()[1:])
+    shared.bob.sync()
+    assert shared.bob.git("config", "--get-all", "gittasks.remote") == "origin"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_a_dry_run_where_nothing_can_be_written_says_so(shared: Shared, tmp_path: Path) -> None:
+    there = shared.bob.folder
+    script = tmp_path / "script"
+    script.write_text(
+        f"mount --bind {there} {there} && mount -o remount,bind,ro {there} || exit 77\n"
+        f"cd {there}\n"
+        f"{' '.join(COMMAND)} sync --dry-run --json; echo $?\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", str(script)], env=environment(), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("nothing can be mounted here")
+    told, status = done.stdout.splitlines()
+    assert status == "1"
+    assert json.loads(told)["error"]["message"] == (
+        f"The ledger cannot be written: Read-only file system ({there / '.git'})."
+    )
 
 
 def test_an_unknown_remote_is_refused_before_anything_is_written(home: Path) -> None:
@@ -390,6 +444,22 @@ def test_a_branch_of_that_name_that_is_no_ledger_is_left_alone(home: Path, verb:
     if verb == "init":
         one.manager("init", "--remote", "origin", "--branch", "tasks")
         assert set(refs_of(remote)) == {*there, "refs/heads/tasks"}
+
+
+def test_the_way_out_of_a_branch_that_is_no_ledger_works(home: Path) -> None:
+    remote = bare_remote(home / "remote.git")
+    theirs = commit(remote, LEDGER, "nothing of ours\n")
+    one = Clone(clone(remote, home / "ada", "Ada"))
+    one.manager("--offline", "init", "--branch", "tasks")
+    one.git("config", "gittasks.branch", "gittasks")
+    one.git("branch", "-q", "-m", "tasks", "gittasks")
+    one.manager("new", "One")
+    hint = error_of(one.sync("--json", check=8))["hint"]
+    line = hint.partition(": git ")[2].removesuffix(" && git tasks sync.")
+    one.git(*line.replace("NAME", "kept").split())
+    one.sync()
+    assert refs_of(remote)[LEDGER] == one.tip()
+    assert refs_of(remote)["refs/heads/kept"] == theirs
 
 
 def test_an_init_that_nobody_asked_to_share_goes_on_without_the_remote(shared: Shared) -> None:
