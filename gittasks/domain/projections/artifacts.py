@@ -17,12 +17,13 @@ from gittasks.domain.events import (
 )
 from gittasks.domain.machine import REVIEWS
 from gittasks.domain.projections.persistent import Persistent
-from gittasks.domain.projections.steps import Signal, Signals, Step
+from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gittasks.domain.projections.graph import Step
     from gittasks.domain.task import State
 
 NAME = "artifacts"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gittasks.domain.projections.persistent import Persistent
-from gittasks.domain.projections.steps import Signal, Signals, Step
+from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.projections.working_state import end_reason
 from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gittasks.domain.projections.graph import GraphState
+    from gittasks.domain.projections.graph import GraphState, Step
     from gittasks.domain.task import State, Task
 
 NAME = "assignments"

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gittasks.domain.projections.persistent import Persistent
-from gittasks.domain.projections.steps import Signal, Signals, Step
+from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.times import timestamp
 from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
+    from gittasks.domain.projections.graph import Step
     from gittasks.domain.task import Cost
 
 NAME = "costs"

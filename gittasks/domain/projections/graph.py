@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gittasks.domain import dependencies, machine
 from gittasks.domain.errors import Corrupt
 from gittasks.domain.projections.persistent import Persistent
-from gittasks.domain.projections.steps import Signal, Signals, Step
+from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.task_graph import evolve, numbers_of
 from gittasks.domain.values import NamedTuple
 
@@ -155,6 +155,19 @@ class GraphState(NamedTuple):
     def blocking(self, task: str) -> int:
         """Returns how many open tasks wait on a task, transitively, each counted once."""
         return dependencies.blocking(self, task)
+
+
+class Step(NamedTuple):
+    """One commit of the ledger that counts: its event, and the task before and after it.
+
+    `graph` is the whole graph afterwards. An event about no task has neither before nor after.
+    """
+
+    oid: str
+    event: Event
+    before: Task | None
+    after: Task | None
+    graph: GraphState
 
 
 def refused(state: GraphState, oid: str, task: str | None, reason: str) -> GraphState:

@@ -13,7 +13,8 @@ from gittasks.domain.projections.persistent import Persistent
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from gittasks.domain.projections.steps import Signal, Signals, Step
+    from gittasks.domain.projections.graph import Step
+    from gittasks.domain.projections.signals import Signal, Signals
     from gittasks.domain.task import Task
     from gittasks.domain.task_graph import Graph
 
@@ -75,7 +76,7 @@ def inbox(
 
 def fold(state: Inbox, step: Step) -> tuple[Inbox, Signals]:
     """Returns the entries after a step, and what came into the inbox or left it by it."""
-    from gittasks.domain.projections.steps import Signal
+    from gittasks.domain.projections.signals import Signal
 
     signals: list[Signal] = []
     for task in affected(step):

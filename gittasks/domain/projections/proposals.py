@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gittasks.domain.projections.persistent import Persistent
-from gittasks.domain.projections.steps import Signal, Signals, Step
+from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.values import NamedTuple
+
+if TYPE_CHECKING:
+    from gittasks.domain.projections.graph import Step
 
 NAME = "proposals"
 

@@ -14,7 +14,8 @@ from gittasks.domain.projections.persistent import Persistent
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from gittasks.domain.projections.steps import Signals, Step
+    from gittasks.domain.projections.graph import Step
+    from gittasks.domain.projections.signals import Signals
     from gittasks.domain.task import Role, Task
     from gittasks.domain.task_graph import Graph
 
@@ -49,7 +50,7 @@ def fold(state: Queue, step: Step) -> tuple[Queue, Signals]:
     rank, known = machine.queue_rank(task), state.ranks.get(task.id)
     if rank == (known or 0):
         return state, ()
-    from gittasks.domain.projections.steps import Signal
+    from gittasks.domain.projections.signals import Signal
 
     if not rank:
         cleared = Signal("queue_cleared", NAME, task.id, (("rank", known),))

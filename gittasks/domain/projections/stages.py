@@ -8,7 +8,8 @@ from gittasks.domain.projections.persistent import Persistent
 from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
-    from gittasks.domain.projections.steps import Signals, Step
+    from gittasks.domain.projections.graph import Step
+    from gittasks.domain.projections.signals import Signals
     from gittasks.domain.task import State
 
 NAME = "stages"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gittasks.domain.events import Event
-    from gittasks.domain.projections.graph import GraphState
-    from gittasks.domain.projections.steps import Signals, Step
+    from gittasks.domain.projections.graph import GraphState, Step
+    from gittasks.domain.projections.signals import Signals
 
 STATE_VERSION = 1
 """The version of the states; a checkpoint of another one is not used."""

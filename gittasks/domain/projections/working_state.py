@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from gittasks.domain.projections.persistent import Persistent
-from gittasks.domain.projections.steps import Signal, Signals, Step
+from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.values import NamedTuple
 
 if TYPE_CHECKING:
     from gittasks.domain.events import Event
-    from gittasks.domain.projections.graph import GraphState
+    from gittasks.domain.projections.graph import GraphState, Step
     from gittasks.domain.task import State, Task
 
 NAME = "working_state"
