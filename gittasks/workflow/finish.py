@@ -181,6 +181,10 @@ def _completed(
     if not is_in and task.landed != record.commit:
         # Somebody else has landed it since.
         return _undone(site, record)
+    if record.remote and task.landed == record.commit:
+        from gittasks.plumbing import tracking  # only a clone that shares
+
+        tracking.note(site.repo, record.remote, record.base, record.commit)
     if not is_in and base != record.base_old:
         records.drop_landing(site.state_dir, record.task)
         name = record.base.removeprefix(branches.HEADS)

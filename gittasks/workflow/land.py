@@ -343,6 +343,7 @@ class _Attempt:
     ) -> Outcome:
         """Lets the remote have base, ledger and the end of the branch at once, then follows."""
         from gittasks.ledger import publishing
+        from gittasks.plumbing import tracking
         from gittasks.workflow import aftermath, sharing
 
         project = self.project
@@ -388,6 +389,7 @@ class _Attempt:
             raise
         if appended.events:
             self.has_moved = True
+            tracking.note(self.repo, str(project.remote), record.base, record.commit)
             if not told:
                 told += finish.follow(project, record)
             records.drop_refusal(project.state_dir, self.task.id)

@@ -87,6 +87,17 @@ def test_base_ledger_and_branch_move_on_the_remote_and_here(reviewed: Shared) ->
     assert reviewed.ada.refs(BRANCH) == {}
 
 
+def test_the_users_note_of_the_base_goes_along_as_with_a_push_of_his_own(reviewed: Shared) -> None:
+    noted = "refs/remotes/origin/master"
+    reviewed.ada.git("update-ref", "refs/remotes/origin/kept", noted)
+    before = reviewed.ada.git("rev-parse", noted)
+    reviewed.ada.manager("submit", TASK)
+    assert reviewed.ada.git("rev-parse", noted) == reviewed.base != before
+    assert reviewed.ada.git("rev-parse", "refs/remotes/origin/kept") == before
+    assert "behind" not in reviewed.ada.git("status", "--branch", "--porcelain")
+    assert "ahead" not in reviewed.ada.git("status", "--branch", "--porcelain")
+
+
 def test_one_push_does_it_all(reviewed: Shared) -> None:
     log = reviewed.remote.parent / "pushes"
     install_hook(reviewed.remote, "pre-receive", f"cat >> {log}; echo >> {log}")
