@@ -200,7 +200,8 @@ def _keep(ledger: View, kept: Kept, base: Sequence[Stray], checker: Checker) -> 
         stray._replace(lifted=(*stray.lifted, same[stray])) if stray in same else stray
         for stray in base
     ]
-    new = [stray for stray in checker.strays.values() if stray not in base]
+    known = frozenset(base)
+    new = [stray for stray in checker.strays.values() if stray not in known]
     commits = dict.fromkeys((*kept.invalid, *checker.touched))
     after = quarantine.Kept((*before, *new), tuple(commits))
     if after == kept:

@@ -34,6 +34,7 @@ class LedgerGraph:
         self._used: frozenset[int] | None = None
         self._every: Sequence[Stray] | None = None
         self._strays: dict[str, list[Stray]] | None = None
+        self._strays_by_path: dict[str, Stray] | None = None
         self.tip = snapshot.tip
 
     def get(self, task: str) -> Task | None:
@@ -82,9 +83,10 @@ class LedgerGraph:
         if place is not None:
             task = self.get(place[0])
             return self.revision(task.id) if task is not None and path_of(task) == path else None
-        for stray in self.every_stray():
-            if stray.path == path:
-                return stray.good
+        if self._strays_by_path is None:
+            self._strays_by_path = {stray.path: stray for stray in self.every_stray()}
+        if path in self._strays_by_path:
+            return self._strays_by_path[path].good
         found = self._reader().get(f"{self.tip}:{path}")
         return found.oid if found is not None and found.kind == "blob" else None
 

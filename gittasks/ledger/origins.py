@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.ledger import quarantine
 from gittasks.ledger.layout import COPIES
-from gittasks.plumbing import merging, refs
+from gittasks.plumbing import refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ def _shared(ledger: View, commits: Iterable[str]) -> set[str]:
     tips = shared_tips(ledger) if wanted else ()
     if not tips:
         return set()
-    return {one for one in wanted if any(merging.is_ancestor(ledger.repo, one, t) for t in tips)}
+    return wanted.intersection(ledger.repo.text("rev-list", *tips, "--").split())
 
 
 def shared_tips(ledger: View) -> list[str]:

@@ -20,7 +20,7 @@ from gittasks.plumbing.objects import FILE, TREE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gittasks.plumbing.objects import Entry, Reader, Trees
+    from gittasks.plumbing.objects import Entry, Reader
 
     # The mode and the id that a tree has at a path, None where it has nothing.
     Row = tuple[str, str] | None
@@ -36,7 +36,6 @@ __all__ = [
     "lifted",
     "load",
     "read",
-    "row_at",
     "row_of",
     "save",
 ]
@@ -172,20 +171,6 @@ def save(folder: str, kept: Kept) -> None:
     os.replace(beside, path)
 
 
-def row_at(reader: Trees, tree: str, path: str) -> Row:
-    """Returns the file that a tree has at a path."""
-    *folders, name = path.split("/")
-    for folder in folders:
-        found = next((row for row in reader.tree(tree) if row.name == folder), None)
-        if found is None or found.mode != TREE:
-            return None
-        tree = found.oid
-    found = next((row for row in reader.tree(tree) if row.name == name), None)
-    if found is None or (found.mode == TREE and len(folders) < DEEPEST):
-        return None
-    return found.mode, found.oid
-
-
 def laid_over(
     reader: Reader,
     strays: Iterable[Stray],
@@ -205,7 +190,7 @@ def laid_over(
         by_path.setdefault(stray.path, []).append(stray)
     trees = _Trees(reader)
     for path, known in by_path.items():
-        now = result[path] if path in result else row_at(trees, tree, path)
+        now = result[path] if path in result else trees.row_at(tree, path)
         result[path] = now
         for stray in reversed(known):
             if stray.bad == now and not _is_lifted(reader, stray, tip):
@@ -220,12 +205,25 @@ class _Trees:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._known: dict[str, tuple[Entry, ...]] = {}
+        self._known: dict[str, dict[str, Entry]] = {}
 
-    def tree(self, oid: str) -> tuple[Entry, ...]:
-        """Returns the rows of a tree."""
+    def row_at(self, tree: str, path: str) -> Row:
+        """Returns the file that a tree has at a path."""
+        *folders, name = path.split("/")
+        for folder in folders:
+            found = self._rows(tree).get(folder)
+            if found is None or found.mode != TREE:
+                return None
+            tree = found.oid
+        found = self._rows(tree).get(name)
+        if found is None or (found.mode == TREE and len(folders) < DEEPEST):
+            return None
+        return found.mode, found.oid
+
+    def _rows(self, oid: str) -> dict[str, Entry]:
         if oid not in self._known:
-            self._known[oid] = self._reader.tree(oid)
+            # Of two with one name the first counts.
+            self._known[oid] = {row.name: row for row in reversed(self._reader.tree(oid))}
         return self._known[oid]
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gittasks.plumbing.objects import TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from gittasks.plumbing.objects import Entry, Trees
+    from gittasks.plumbing.objects import Entry
+
+
+class Pairs(Protocol):
+    """Whatever gives the rows of two trees, without some of those that both have or with all."""
+
+    def apart(
+        self, before: str | None, after: str | None
+    ) -> tuple[Sequence[Entry], Sequence[Entry]]:
+        """Returns the rows of two trees, none for None."""
+        ...
+
 
 __all__ = ["DEEPEST", "changed_paths"]
 
@@ -18,13 +29,14 @@ DEEPEST = 3
 
 
 def changed_paths(
-    reader: Trees, before: str | None, after: str | None, prefix: str = ""
+    reader: Pairs, before: str | None, after: str | None, prefix: str = ""
 ) -> Iterator[tuple[str, tuple[str, str] | None]]:
     """Yields each path that differs between two trees: mode and id now, None if it is gone."""
     if before == after:
         return
-    old: dict[str, Entry] = {} if before is None else {e.name: e for e in reader.tree(before)}
-    new: dict[str, Entry] = {} if after is None else {e.name: e for e in reader.tree(after)}
+    there, here = reader.apart(before, after)
+    old = {row.name: row for row in there}
+    new = {row.name: row for row in here}
     for name in sorted({*old, *new}):
         was, now = old.get(name), new.get(name)
         if was == now:

@@ -20,12 +20,13 @@ from gittasks.ledger.layout import (
     task_path,
 )
 from gittasks.ledger.quarantine import Stray, belongs, in_one_line, row_of
+from gittasks.ledger.tree_pairs import BadTree, TreePairs
 from gittasks.ledger.trees import changed_paths
 from gittasks.plumbing import objects, refs
 from gittasks.plumbing.errors import GitError, ObjectMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.task import Task
@@ -217,7 +218,7 @@ class Checker:
         """Starts before the first commit; a fold already has what counts where `start_at` says."""
         self._repo = repo
         self._reader = reader
-        self._trees = _Trees(reader)
+        self._trees = TreePairs(reader, repo.oid_length // 2)
         self._is_begun = fold is not None
         self.fold = Fold(reader) if fold is None else fold
         self.tree: str | None = None
@@ -241,9 +242,9 @@ class Checker:
         """Returns the paths at which the tree of the last commit does not count."""
         return self.fold.strays_by_path
 
-    def left_at(self, path: str) -> Iterable[str]:
-        """Returns the commits that have left at a path what does not count."""
-        return self._left_by.get(path, ())
+    def left_something(self) -> frozenset[str]:
+        """Returns the commits of which something is left in the tree that does not count."""
+        return frozenset(commit for commits in self._left_by.values() for commit in commits)
 
     def start_at(self, commit: objects.Commit) -> None:
         """Begins at a commit that is known to be well, with its documents or those of the fold."""
@@ -263,7 +264,7 @@ class Checker:
         except ObjectMissing as error:
             self.unread.add(commit.oid)
             found.append(("missing", None, f"An object is missing: {error}"))
-        except _BadTree as error:
+        except BadTree as error:
             self.unread.add(commit.oid)
             found.append(("tree", None, f"A folder of the tree names {error} twice."))
         if any(kind != "repeated" for kind, _, _ in found):
@@ -274,7 +275,6 @@ class Checker:
     def _moved_to(self, commit: objects.Commit) -> None:
         self.tree = commit.tree
         self.last = commit.oid
-        self._trees.forget()
         if commit.committer_time < self._last_time:
             self.late += 1
         self._last_time = commit.committer_time
@@ -452,38 +452,13 @@ class Checker:
             self.fold.put(task)
 
 
-class _BadTree(Exception):
-    """A tree with two entries of one name, which everybody reads in another way."""
-
-
-class _Trees:
-    """Reads the trees of two commits that follow each other, each once."""
-
-    def __init__(self, reader: objects.Reader) -> None:
-        self._reader = reader
-        self._before: dict[str, tuple[objects.Entry, ...]] = {}
-        self._now: dict[str, tuple[objects.Entry, ...]] = {}
-
-    def tree(self, oid: str) -> tuple[objects.Entry, ...]:
-        """Returns the rows of a tree."""
-        rows = self._now.get(oid) or self._before.get(oid)
-        if rows is None:
-            rows = self._reader.tree(oid)
-            if len({row.name for row in rows}) != len(rows):
-                names = [row.name for row in rows]
-                raise _BadTree(next(name for name in names if names.count(name) > 1))
-        self._now[oid] = rows
-        return rows
-
-    def forget(self) -> None:
-        """Forgets the trees that only the commit before has."""
-        self._before, self._now = self._now, {}
-
-
 def _named(changes: Files, wanted: Mapping[str, str | None]) -> str:
-    paths = sorted({*changes, *wanted})
-    more = len(paths) - _NAMED
-    return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return _some(sorted({*changes, *wanted}))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def verify(ledger: View) -> Report:
@@ -503,21 +478,21 @@ def verify(ledger: View) -> Report:
         findings.append(Finding("missing", tip, None, f"The history cannot be read: {error}"))
         return Report(tip, count, 0, tuple(findings), _notes(ledger, checker))
     origins.restore(ledger, tip, tuple(checker.strays.values()), checker.touched)
-    past = [finding for finding in findings if _is_past(checker, finding)]
-    findings = [finding for finding in findings if not _is_past(checker, finding)]
+    left = checker.left_something()
+    past = [finding for finding in findings if _is_past(checker, left, finding)]
+    findings = [finding for finding in findings if not _is_past(checker, left, finding)]
     findings += _at_the_tip(ledger, checker, tip, findings)
     notes = (*(_outcome(checker, finding) for finding in past), *_notes(ledger, checker))
     return Report(tip, count, len(checker.fold.tasks), tuple(findings), notes)
 
 
-def _is_past(checker: Checker, finding: Finding) -> bool:
+def _is_past(checker: Checker, left: Collection[str], finding: Finding) -> bool:
     """Tells whether nothing is left in the tree of what a commit that does not count did."""
-    touched = checker.touched.get(finding.commit)
     return (
-        touched is not None
+        finding.commit in checker.touched
         and finding.kind != "root"
         and finding.commit not in checker.unread
-        and all(finding.commit not in checker.left_at(path) for path in touched)
+        and finding.commit not in left
     )
 
 
@@ -525,7 +500,7 @@ def _outcome(checker: Checker, finding: Finding) -> str:
     """Says what was found and what has become of it since."""
     by = [commit[:_SHOWN] for commit in checker.repairs.get(finding.commit, ())]
     if by:
-        words = f"Repaired since, by {', '.join(by)}."
+        words = f"Repaired since, by {_some(by)}."
     elif checker.touched[finding.commit]:
         words = "Undone since."
     else:

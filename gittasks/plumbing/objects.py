@@ -140,10 +140,23 @@ class Reader:
 
     def tree(self, oid: str) -> tuple[Entry, ...]:
         """Returns the rows of a tree; a commit stands for its tree."""
+        return parse_tree(self.raw_tree(oid), self._repo.oid_length // 2)
+
+    def raw_tree(self, oid: str) -> bytes:
+        """Returns the raw bytes of a tree; a commit stands for its tree."""
         found = self._need(oid, "tree", "commit")
         if found.kind == "commit":
             found = self._need(parse_commit(found.oid, found.data).tree, "tree")
-        return parse_tree(found.data, self._repo.oid_length // 2)
+        return found.data
+
+    def apart(
+        self, before: str | None, after: str | None
+    ) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        """Returns the rows of two trees, none for None."""
+        return (
+            () if before is None else self.tree(before),
+            () if after is None else self.tree(after),
+        )
 
     def commit(self, oid: str) -> Commit:
         """Returns a commit."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
+import pstats
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +15,14 @@ from hypothesis import strategies as st
 from gittasks.domain.decide import decide_all
 from gittasks.domain.errors import GittasksError
 from gittasks.domain.requests import Note, Submit
+from gittasks.ledger import arrivals
+from gittasks.ledger.layout import COPIES
 from gittasks.ledger.ledger import Ledger
 from gittasks.ledger.verify import Checker, Fold, oldest_first, verify
 from gittasks.ledger.verify import Finding as Found
 from gittasks.plumbing import objects
 from tests.support.builders import ACTOR, a_task, hexadecimal, write_ledger
-from tests.support.git import make_repository
+from tests.support.git import git, make_repository
 from tests.support.hands import commit_by_hand
 from tests.support.ledgers import a_request, asks, begin, open_ledger, speaks
 from tests.support.steps import a_step
@@ -176,3 +181,67 @@ def test_findings_name_the_commit(ledger: Ledger) -> None:
     assert verify(ledger).findings[1] == Found(
         "file", oid, None, "The file README does not belong in a ledger."
     )
+
+
+# ------------------------------------------------------------------------------------ much junk
+
+
+def _junk_by_junk(folder: Path, count: int) -> None:
+    """Adds files to one folder, each by a commit of its own."""
+    stream = "".join(
+        "commit refs/heads/gittasks\ncommitter A <a@example.org> 1800000000 +0000\ndata 0\n"
+        + ("" if number else "from refs/heads/gittasks^0\n")
+        + f"M 100644 inline junk-{number}\ndata 1\n{number % 10}\n"
+        for number in range(count)
+    )
+    git(folder, "fast-import", "--quiet", stdin=stream)
+
+
+def _junk_at_once(folder: Path, count: int) -> None:
+    ledger = open_ledger(folder)
+    commit_by_hand(ledger, b"junk\n", {f"junk-{number}": b"x" for number in range(count)})
+    ledger.close()
+
+
+def _cost(folder: Path, junk: Callable[[Path, int], None], count: int, *, shared: bool) -> int:
+    """Returns how many calls it takes to verify a ledger with so much junk."""
+    begin(make_repository(folder)).close()
+    before = git(folder, "rev-parse", "refs/heads/gittasks")
+    junk(folder, count)
+    ledger = open_ledger(folder)
+    if shared:
+        tip = ledger.tip
+        git(folder, "update-ref", f"{COPIES}origin", tip)
+        arrivals.inspect(ledger, before, tip)
+    profile = cProfile.Profile()
+    assert len(profile.runcall(verify, ledger).findings) >= count
+    ledger.close()
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]  # it is there
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("junk", [_junk_by_junk, _junk_at_once])
+def test_twice_as_much_junk_costs_not_much_more_than_twice_as_much(
+    home: Path, junk: Callable[[Path, int], None], shared: bool
+) -> None:
+    first, second = (_cost(home / f"{count}", junk, count, shared=shared) for count in (200, 400))
+    assert second < 2.3 * first
+
+
+_RUN = ("process.py", "run")
+
+
+def test_no_process_of_git_is_started_for_each_commit_that_does_not_count(home: Path) -> None:
+    def processes(count: int) -> int:
+        folder = home / f"{count}"
+        begin(make_repository(folder)).close()
+        _junk_by_junk(folder, count)
+        git(folder, "update-ref", f"{COPIES}origin", "refs/heads/gittasks")
+        ledger = open_ledger(folder)
+        profile = cProfile.Profile()
+        profile.runcall(verify, ledger)
+        ledger.close()
+        calls = pstats.Stats(profile).stats.items()  # type: ignore[attr-defined]  # it is there
+        return sum(row[0] for (file, _, name), row in calls if (file[-10:], name) == _RUN)
+
+    assert 0 < processes(3) == processes(30)
