@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from gittasks.domain.errors import Corrupt
 from gittasks.ledger import message
 from gittasks.plumbing.errors import GitError
 
@@ -12,13 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from gittasks.domain.events import Event
+    from gittasks.domain.projections.table import Fact
     from gittasks.plumbing.objects import Reader
     from gittasks.plumbing.repository import Repository
 
-__all__ = ["Recorded", "commits", "of_task", "since", "with_body"]
+__all__ = ["Recorded", "commits", "facts", "of_task", "since", "with_body"]
 
 # One commit: ids, times, who, then the message as it was written, and what no message can hold.
 _FORMAT = "%H%n%T%n%P%n%at%n%ct%n%cn <%ce>%n%B"
+# What a fold has to know of one.
+_FACT = "%H%n%P%n%at%n%ct%n%B"
 
 
 class Recorded(NamedTuple):
@@ -87,17 +91,53 @@ def commits(
     `invalid` are commits that are known to count for nothing: they are left out.
     """
     most = () if limit is None else (f"--max-count={limit + len(invalid)}",)
-    command = ("log", "-z", f"--format={_FORMAT}", "--no-color", "--min-parents=1", *most)
+    if limit == 0:
+        return
+    for record in _records(repo, _FORMAT, (*most, *arguments)):
+        if invalid and record[: record.index(b"\n")].decode("ascii") in invalid:
+            continue
+        yield _recorded(record)
+        limit = None if limit is None else limit - 1
+        if limit == 0:
+            return
+
+
+def facts(
+    repo: Repository, tip: str, after: str | None = None, *, invalid: Collection[str] = ()
+) -> Iterator[Fact]:
+    """Yields what folds are told of each commit behind `after`, oldest first.
+
+    What is no event, or is known to be `invalid`, is told as that, and never stops the rest.
+    """
+    from gittasks.domain.projections.table import Fact
+
+    revisions = (tip,) if after is None else (tip, f"^{after}")
+    for record in _records(repo, _FACT, ("--reverse", *revisions)):
+        oid, parents, at, committed_at, text = record.split(b"\n", 4)
+        commit, parent = oid.decode("ascii"), parents[: len(oid)].decode("ascii")
+        if commit in invalid:
+            reason = "It does not verify."
+        elif len(parents) > len(oid):
+            reason = "It is a merge."
+        else:
+            try:
+                event = message.decode(text, int(at), commit)
+            except Corrupt as error:
+                reason = error.message
+            else:
+                yield Fact(commit, int(committed_at), event, parent=parent)
+                continue
+        yield Fact(commit, int(committed_at), None, reason, parent=parent)
+
+
+def _records(repo: Repository, form: str, arguments: Iterable[str]) -> Iterator[bytes]:
+    """Yields what `git log` says of each commit but the first of all ledgers, which is no event."""
+    command = ("log", "-z", f"--format={form}", "--no-color", "--min-parents=1")
     child = repo.start(*command, *arguments, "--")
     try:
         # What ends early is no record; the status tells why.
-        while limit != 0 and (record := child.read_to(b"\0")).endswith(b"\0"):
-            if invalid and record[: record.index(b"\n")].decode("ascii") in invalid:
-                continue
-            yield _recorded(record[:-1])
-            limit = None if limit is None else limit - 1
-        if limit == 0:
-            return
+        while (record := child.read_to(b"\0")).endswith(b"\0"):
+            yield record[:-1]
         done = child.close()
         if done.status:
             raise GitError(("log",), done.status, os.fsdecode(done.stderr))

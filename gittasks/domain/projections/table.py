@@ -88,13 +88,13 @@ class Fact(NamedTuple):
     at: int
     event: Event | None
     reason: str = ""
-    task: str | None = None
+    parent: str = ""
 
 
 def fold(world: World, fact: Fact) -> tuple[World, Signals]:
     """Returns the world after one more commit of the ledger, and all that this one tells."""
     if fact.event is None:
-        after: Step | GraphState = graph.refused(world.graph, fact.oid, fact.task, fact.reason)
+        after: Step | GraphState = graph.refused(world.graph, fact.oid, None, fact.reason)
     else:
         after = graph.apply(world.graph, fact.oid, fact.event)
     if isinstance(after, graph.GraphState):
