@@ -84,6 +84,7 @@ INSTEAD: dict[str, str] = {
     "close": "Close a parent with `git tasks submit --close`, or use `git tasks abort`.",
     "assign": "Use `git tasks edit --set assignee=NAME`; who works takes it with `claim`.",
     "undo": "Do the opposite: `resume` after hold, `release` after claim, `feedback` after submit.",
+    "fetch": "Take over what others did with `git tasks pull`; `git tasks sync` gives them yours too.",
     "unclaim": "Give a task back with `git tasks release`.",
     "stop": "Give a task back with `git tasks release`, or stop it with `git tasks hold`.",
 }

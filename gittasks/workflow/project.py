@@ -293,7 +293,12 @@ class Project:
 
         A verb that will write brings a lost ledger back first; one that is only `reading` refuses.
         """
-        return self._graph(reading=reading).need(task_id)
+        try:
+            return self._graph(reading=reading).need(task_id)
+        except UnknownTask as error:
+            if self.remote is not None and not self.publishes:
+                error.hint = "Run `git tasks sync` first if somebody else has written it down."
+            raise
 
     def _graph(self, *, reading: bool = False) -> LedgerGraph:
         try:

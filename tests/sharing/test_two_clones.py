@@ -142,6 +142,17 @@ def test_what_was_said_under_a_lost_claim_does_not_count(shared: Shared) -> None
 
 
 @pytest.mark.slow
+def test_an_offline_claim_of_a_task_that_is_not_here_yet_names_the_sync(shared: Shared) -> None:
+    task = shared.ada.new("One", "--enter", "work")
+    refused = shared.unchanged_by(lambda: shared.bob.alone("wim", "claim", task, "--json", check=4))
+    assert error_of(refused)["message"] == f"There is no task {task}."
+    assert error_of(refused)["hint"] == (
+        "Run `git tasks sync` first if somebody else has written it down."
+    )
+    shared.bob.sync()
+    shared.bob.alone("wim", "claim", task, "--no-worktree")
+
+
 def test_an_offline_claim_that_nobody_else_wanted_stands(shared: Shared) -> None:
     task = shared.ready("One")
     with away(shared.remote):

@@ -12,7 +12,7 @@ from gittasks.cli import frame, texts
 @frame.option("--unset", multiple=True, metavar="NAME", help="empty a field")
 @frame.option("-m", "messages", multiple=True, metavar="TEXT", help="the new body")
 @frame.option("-F", "file", metavar="FILE", help="read the new body from FILE, - is stdin")
-@frame.option("--force", is_flag=True, help="also while somebody holds the task")
+@frame.option("--force", is_flag=True, help="also the text and the checks that a holder works from")
 def command(
     session: frame.Session,
     task: str | None,
