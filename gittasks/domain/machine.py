@@ -173,6 +173,13 @@ STEADY: dict[Kind, tuple[Who, ...]] = {
 }
 """Events that leave the state as it is, and who may fire them."""
 
+PROJECT: dict[Kind, tuple[EventRole, ...]] = {
+    "init": ("operator", "manager"),
+    "configure": ("manager",),
+    "rejected": ("tool",),
+}
+"""Events that are about no task, and who may fire them."""
+
 _ROWS: dict[tuple[State, Kind, State], Transition] = {
     (row.source, row.event, row.target): row for row in TRANSITIONS
 }
@@ -231,9 +238,10 @@ def inbox_rank(task: Task) -> int:
 
 
 def objection(graph: Graph, event: Event) -> str | None:
-    """Returns why a recorded event about a task is not legal on this graph, None when it is."""
+    """Returns why a recorded event is not legal on this graph, None when it is."""
     if not event.is_about_a_task:
-        return None
+        is_theirs = event.role in PROJECT.get(event.kind, ())
+        return None if is_theirs else f"the {event.role} may not {event.kind}"
     if event.task is None or event.uid is None or event.target is None:
         return "it lacks Task, Uid or To"
     if isinstance(event.change, Created) or (

@@ -18,11 +18,13 @@ from gittasks.domain.events import (
     Created,
     Edited,
     Event,
+    EventRole,
     ExternallyChanged,
     FeedbackGiven,
     Held,
     Initialized,
     Noted,
+    Rejected,
     Released,
     Reordered,
     Reparented,
@@ -31,7 +33,7 @@ from gittasks.domain.events import (
     Unblocked,
 )
 from gittasks.domain.requests import Create
-from gittasks.domain.task import Draft, State, Task
+from gittasks.domain.task import ROLES, Draft, State, Task
 from gittasks.domain.task_graph import TaskGraph
 from tests.support.builders import NOW, hexadecimal
 from tests.support.decisions import (
@@ -390,10 +392,24 @@ def test_the_machine_objects_to_an_abort_that_closes_a_ring() -> None:
 
 
 def test_events_of_the_project_concern_no_task() -> None:
-    for change in (Initialized(), Configured()):
-        assert (
-            machine.objection(TaskGraph(), Event("", NOW, "ada", "operator", HOST, change)) is None
-        )
+    roles: tuple[EventRole, ...] = (*ROLES, "tool", "operator", "none")
+    legal = [
+        (change.__class__, role)
+        for change in (Initialized(), Configured(), Rejected("claim", "it is lost"))
+        for role in roles
+        if machine.objection(TaskGraph(), Event("", NOW, "ada", role, HOST, change)) is None
+    ]
+    assert legal == [
+        (Initialized, "manager"),
+        (Initialized, "operator"),
+        (Configured, "manager"),
+        (Rejected, "tool"),
+    ]
+
+
+def test_the_machine_objects_to_settings_by_an_agent() -> None:
+    event = Event("", NOW, "bob", "worker", HOST, Configured())
+    assert machine.objection(TaskGraph(), event) == "the worker may not configure"
 
 
 def test_a_document_made_by_hand_is_taken_as_a_new_task() -> None:

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gittasks.domain.config import render_project
 from gittasks.domain.decide import decide_all
 from gittasks.domain.errors import Corrupt, GittasksError
-from gittasks.domain.events import Claimed, Configured, Created, Event, Noted, Submitted
+from gittasks.domain.events import Claimed, Configured, Created, Event, EventRole, Noted, Submitted
 from gittasks.domain.frontmatter import render
 from gittasks.domain.machine import INBOX_ATTENTION
 from gittasks.domain.requests import Abort, Claim, Edit, Note, Submit
@@ -360,6 +361,19 @@ def test_settings_that_nobody_may_write_so_stay_as_they_were(shared: Ledger) -> 
     shared.append(lambda _graph: [said._replace(uid=None)])
     assert shared.project().base == "master"
     is_well(shared, bad)
+
+
+@pytest.mark.parametrize("role", ["worker", "checker", "tool", "operator", "none"])
+def test_settings_are_the_managers_alone(shared: Ledger, role: EventRole) -> None:
+    said = event(shared, None, Configured(set=(("rejection_limit", 9),)), role=role)
+    settings = render_project(shared.project()._replace(rejection_limit=9))
+    bad = forged(shared, said._replace(uid=None), {PROJECT_FILE: settings})
+    words = f"The step is not legal: the {role} may not configure."
+    wanted = (Finding("illegal", bad, None, words),)
+    # That is what a server with the hook asks, and then what a clone does.
+    assert arrivals.judge(shared, shared.tip, bad) == wanted
+    assert arrive(shared, bad) == wanted
+    assert shared.project().rejection_limit == 2
 
 
 def test_a_ledger_without_settings_keeps_them(shared: Ledger, folder: Path) -> None:
