@@ -31,6 +31,7 @@ class Globals(NamedTuple):
     color: str | None = None
     quiet: bool = False
     verbose: bool = False
+    at: str | None = None
 
 
 class Session:
@@ -88,8 +89,9 @@ class Session:
 
             said = self.options
             self._project = Project.open(
-                Options(said.path, said.actor, said.role, said.claim, said.offline)
+                Options(said.path, said.actor, said.role, said.claim, said.offline, said.at)
             )
+            self._project.on_wait(lambda name: self.out.say(f"Waiting for the remote {name}…"))
         return self._project
 
     def close(self) -> None:
@@ -286,15 +288,29 @@ def _declaring(parameter: Parameter) -> Callable[[Any], Any]:
 class Command:
     """One command: its word, its function, its parameters and what help says."""
 
-    __slots__ = ("by_name", "function", "help", "name", "parameters")
+    __slots__ = ("by_name", "function", "help", "name", "parameters", "past")
 
-    def __init__(self, name: str, function: Callable[..., int | None]) -> None:
-        """Takes what the decorators below have declared."""
+    def __init__(
+        self, name: str, function: Callable[..., int | None], *, past: bool = False
+    ) -> None:
+        """Takes what the decorators below have declared, and whether it can look at the past."""
         self.name = name
+        self.past = past
         self.function = function
         self.help = function.__doc__ or ""
         self.parameters: tuple[Parameter, ...] = tuple(getattr(function, "declared", ()))
         self.by_name = {name: one for one in self.parameters for name in one.names}
+
+    def call(self, session: Session, values: Mapping[str, Any]) -> int | None:
+        """Runs the function; raises UsageFault where the past is asked for what is now."""
+        if session.options.at is not None and not self.past:
+            from gittasks.domain.errors import UsageFault
+
+            raise UsageFault(
+                f"`git tasks {self.name}` does not take --at: it is about the present.",
+                "Leave --at out; reads such as `show`, `list` and `graph` take it.",
+            )
+        return self.function(session, **values)
 
     def read(self, words: Sequence[str], session: Session) -> dict[str, Any] | None:
         """Returns the function's parameters; None where click has to look at the words."""
@@ -353,19 +369,25 @@ class Group:
         self.help = help
         self.commands: dict[str, Command] = {}
 
-    def verb(self, name: str) -> Callable[[Callable[..., int | None]], Command]:
+    def verb(
+        self, name: str, *, past: bool = False
+    ) -> Callable[[Callable[..., int | None]], Command]:
         """Declares one verb of the group; its function gets the session first."""
 
         def decorator(function: Callable[..., int | None]) -> Command:
-            made = self.commands[name] = Command(name, function)
+            made = self.commands[name] = Command(name, function, past=past)
+            made.name = f"{self.name} {name}"
             return made
 
         return decorator
 
 
-def command(name: str) -> Callable[[Callable[..., int | None]], Command]:
-    """Declares a command; its function gets the session before its own parameters."""
-    return lambda function: Command(name, function)
+def command(name: str, *, past: bool = False) -> Callable[[Callable[..., int | None]], Command]:
+    """Declares a command; its function gets the session before its own parameters.
+
+    With `past` it takes --at, and answers as it would have then.
+    """
+    return lambda function: Command(name, function, past=past)
 
 
 GLOBALS: tuple[Parameter, ...] = (
@@ -375,6 +397,7 @@ GLOBALS: tuple[Parameter, ...] = (
     Parameter(("--role",), metavar="ROLE", help="speak in ROLE"),
     Parameter(("--claim",), metavar="SECRET", help="speak for the claim with this secret"),
     Parameter(("--offline",), is_flag=True, help="do without the remote"),
+    Parameter(("--at",), metavar="REV", help="look at the ledger as it was: a commit, ref or date"),
     Parameter(("--no-pager",), is_flag=True, help="print straight to the terminal"),
     Parameter(
         ("--color",),

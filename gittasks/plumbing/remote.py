@@ -55,6 +55,9 @@ _NOT_FOR_A_PUSH = {
 # How long to wait before each new try when a lock file is in the way for a moment.
 _PAUSES = (0.1, 0.2, 0.4, 0.8)
 
+# For how many seconds nobody needs to know that a remote is being asked.
+_SILENT = 3.0
+
 _KEPT_LINES = 20
 _KEPT_CHARACTERS = 500
 
@@ -316,7 +319,7 @@ class _Line:
         left = max(self._deadline - time.monotonic(), 0.01)
         command = (*self._place, *args)
         try:
-            with _Ending():
+            with _Ending(), _Waiting(self):
                 return self.repo.git(
                     *command, stdin=stdin, env=self._env, timeout=left, check=False
                 )
@@ -330,6 +333,11 @@ class _Line:
                 seconds=self._seconds,
                 maybe_done=self.pushing,
             ) from None
+
+    @property
+    def spent(self) -> float:
+        """Returns for how many seconds this has been going on."""
+        return self._seconds - (self._deadline - time.monotonic())
 
     def pause(self, seconds: float) -> bool:
         """Waits a moment; returns whether there was time to."""
@@ -404,6 +412,32 @@ class _Ending:
         signal.signal(signal.SIGTERM, self._before)
         if isinstance(error, _Ended):
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _Waiting:
+    """While git speaks with a remote that takes its time, whoever waits is told so, once."""
+
+    def __init__(self, line: _Line) -> None:
+        self._line = line
+
+    def __enter__(self) -> None:
+        from threading import Timer
+
+        self._timer = None
+        if self._line.repo.on_wait is not None:
+            self._timer = Timer(max(_SILENT - self._line.spent, 0), self._tell)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tell(self) -> None:
+        repo = self._line.repo
+        tell, repo.on_wait = repo.on_wait, None
+        if tell is not None:
+            tell(self._line.remote)
 
 
 def _end(_number: int, _frame: object) -> None:

@@ -235,7 +235,7 @@ class Repository:
 
     __slots__ = (
         "_config", "_environ", "_environment", "_timeout", "_trace", "_version", "bare", "calls",
-        "common_dir", "git_dir", "object_format", "prefix", "resolved", "worktree",
+        "common_dir", "git_dir", "object_format", "on_wait", "prefix", "resolved", "worktree",
     )  # fmt: skip
 
     def __init__(
@@ -257,6 +257,8 @@ class Repository:
         self.prefix = prefix
         self.resolved: dict[str, str | None] = {}
         self.calls = 0
+        self.on_wait: Callable[[str], None] | None = None
+        """Who is told, once, the name of a remote that lets us wait."""
         self._environ = environ
         self._environment = clean_environment(environ)
         self._timeout = DEFAULT_TIMEOUT

@@ -59,6 +59,8 @@ class Options(NamedTuple):
     claim: str | None = None
     """The secret of a claim, from --claim."""
     offline: bool = False
+    at: str | None = None
+    """The commit, ref or date at which a read looks, from --at."""
 
 
 class Outcome(NamedTuple):
@@ -119,14 +121,20 @@ class Project:
         found._branch = f"refs/heads/{branch}"
         return found
 
+    def on_wait(self, tell: Callable[[str], None]) -> None:
+        """Lets a remote that takes its time be named, once, to whoever waits for it."""
+        self.repo.on_wait = tell
+
     def close(self) -> None:
         """Ends the process behind the answers; the next question starts it again."""
         if self._ledger is not None:
             self._ledger.close()
 
     def clock(self) -> int:
-        """Returns now in whole seconds since 1970."""
-        return int(self._clock())
+        """Returns now in whole seconds since 1970; in the past, when the last event happened."""
+        if self.options.at is None:
+            return int(self._clock())
+        return self.ledger.reader.commit(self.ledger.tip).committer_time
 
     @property
     def config(self) -> Config:
@@ -181,6 +189,10 @@ class Project:
                 sign=self.config.get_bool("gittasks.sign", False),
                 lock_timeout=self.config.get_seconds("gittasks.lockTimeout", LOCK_TIMEOUT),
             )
+            if self.options.at is not None:
+                from gittasks.workflow.past import commit_at  # most look at the present
+
+                self._ledger.look_at(commit_at(self, self._ledger, self.options.at))
         return self._ledger
 
     @property

@@ -475,8 +475,29 @@ def test_what_was_written_is_told_before_a_silent_server_is_asked(over: Over) ->
         _, said = running.communicate(timeout=60)
         took = time.monotonic() - started
     assert (first["data"]["id"], running.returncode, ends_later) == (task, 0, True)
+    waiting, _, said = said.partition("\n")
+    assert waiting == "Waiting for the remote origin…"
     assert said.startswith("Not published yet: ")
     assert took < PATIENCE + SLACK
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [((), "Waiting for the remote origin…\n"), pytest.param(("-q",), "", marks=pytest.mark.slow)],
+)
+def test_whoever_waits_for_a_slow_server_is_told_so_once(
+    http: Over, words: tuple[str, ...], said: str
+) -> None:
+    http.shared.ready("One")
+    http.web.delay = 3.2
+    result = http.bob.sync("--json", *words)
+    assert (result.json()["data"]["pending"], result.err) == (0, said)
+
+
+def test_nobody_is_told_of_a_server_that_answers_in_time(http: Over) -> None:
+    http.shared.ready("One")
+    http.web.delay = 0.5
+    assert http.bob.sync("--json").err == ""
 
 
 @pytest.mark.parametrize("scheme", ["http", pytest.param("ssh", marks=needs_sshd)])

@@ -80,6 +80,8 @@ class HttpServer:
         self.read_only = False
         self.silent = False
         """Whether requests are taken and never answered."""
+        self.delay = 0.0
+        """How many seconds it thinks before its next answer, and then never again."""
         self.loses_answers = False
         """Whether what a push asks for is done, and the connection closed without a word."""
         self.requests: list[tuple[str, str]] = []
@@ -135,6 +137,8 @@ class HttpServer:
             request.close_connection = True
             return
         body = _body(request)
+        delay, self.delay = self.delay, 0.0
+        self._stopped.wait(delay)
         if not self._is_let_in(request.headers.get("Authorization")):
             request.send_response(401)
             request.send_header("WWW-Authenticate", 'Basic realm="tests"')
