@@ -69,7 +69,7 @@ def made(declared: frame.Command | frame.Group) -> click.Command:
         )
 
     def run(**values: Any) -> int | None:
-        return declared.function(click.get_current_context().meta[_META], **values)
+        return declared.call(click.get_current_context().meta[_META], values)
 
     return click.Command(
         declared.name,

@@ -26,7 +26,7 @@ def run(words: Sequence[str], session: frame.Session) -> int | None:
         return clicked.run(words, session)
     session.take(said)
     command, values = call
-    return command.function(session, **values)
+    return command.call(session, values)
 
 
 def plain_call(

@@ -36,10 +36,16 @@ _WAIT_SECONDS = 5.0
 class Cache:
     """The tables at the commit of the last `refresh`."""
 
-    __slots__ = ("_db", "_folder", "_in_memory", "_path", "_reader", "tip")
+    __slots__ = ("_db", "_folder", "_has_file", "_in_memory", "_path", "_reader", "tip")
 
-    def __init__(self, folder: str, reader: Callable[[], Reader]) -> None:
-        """Keeps the file in a folder, which need not exist; asks for a reader when it lacks one."""
+    def __init__(
+        self, folder: str, reader: Callable[[], Reader], *, in_memory: bool = False
+    ) -> None:
+        """Keeps the file in a folder, which need not exist; asks for a reader when it lacks one.
+
+        With `in_memory` the file is left to those who look at the present.
+        """
+        self._has_file = not in_memory
         self._folder = folder
         self._path = os.path.join(folder, "cache.db")
         self._reader = reader
@@ -173,6 +179,9 @@ class Cache:
     def _open(self) -> None:
         self._in_memory = False
         try:
+            if not self._has_file:
+                self._build_in_memory()
+                return
             for replace in (False, True):
                 if replace or not _is_there(self._path):
                     self._build_file(replace=replace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gittasks.domain.errors import Corrupt, GittasksError, NoLedger
+from gittasks.domain.errors import Corrupt, GittasksError, NoLedger, UsageFault
 from gittasks.ledger import layout
 from gittasks.ledger.graph import LedgerGraph
 from gittasks.ledger.snapshot import Snapshot
@@ -57,6 +57,7 @@ class View:
         self._tip: str | None = None
         self._is_resolved = False
         self._project: tuple[str, Project] | None = None
+        self._is_past = False
         self.has_written = False
         """Whether events were written through this view that no remote was given."""
         self.repaired: list[str] = []
@@ -88,8 +89,16 @@ class View:
         return tip
 
     def refresh(self) -> None:
-        """Looks at the branch again."""
-        self.is_at(refs.read(self.repo, self.branch))
+        """Looks at the branch again, unless it is the past that is looked at."""
+        if not self._is_past:
+            self.is_at(refs.read(self.repo, self.branch))
+
+    def look_at(self, commit: str) -> None:
+        """Makes every answer the one of an earlier commit; from here nothing can be written."""
+        self._snapshot.close()
+        self._snapshot = Snapshot(self.state_dir, lambda: self.reader, in_memory=True)
+        self._is_past = True
+        self.is_at(commit)
 
     def close(self) -> None:
         """Lets go of the process and the file behind the answers."""
@@ -245,6 +254,8 @@ class View:
 
     def locked(self) -> WriteLock:
         """Returns the write lock of this repository, to be held in a `with`."""
+        if self._is_past:
+            raise UsageFault("The past cannot be changed.", "Leave --at out.")
         from gittasks.ledger.locking import WriteLock
 
         return WriteLock(self.state_dir, self._lock_timeout)

@@ -56,7 +56,10 @@ def _ends(project: Project, task: Task) -> tuple[str, str] | None:
 
     repo = project.repo
     tip = None
-    if task.branch:
+    if project.options.at is not None:
+        # The branch has gone on since then.
+        tip = task.submitted_tip
+    elif task.branch:
         from gittasks.workflow import work_branches
 
         work_branches.have_branch(project, task)

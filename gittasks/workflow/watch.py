@@ -23,6 +23,7 @@ from gittasks.plumbing import merging, refs
 from gittasks.plumbing.errors import GitError, LockTimeout
 from gittasks.plumbing.objects import Reader
 from gittasks.workflow.log import Entry
+from gittasks.workflow.past import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -258,15 +259,8 @@ def _words(error: Exception) -> str:
 
 def _resolved(project: Project, spelling: str, tip: str) -> str:
     """Returns the commit that a cursor names, be it one that the ledger has replaced."""
-    name = spelling.strip()
-    for word in ("HEAD", "@"):
-        rest = name.removeprefix(word)
-        if rest != name and rest[:1] in ("", "~", "^"):
-            name = tip + rest
-            break
-    asked = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    found = "" if name.startswith("-") else project.repo.text(*asked, check=False)
-    if not found or merging.merge_base(project.repo, found, tip) is None:
+    found = named(project, spelling, tip)
+    if found is None or merging.merge_base(project.repo, found, tip) is None:
         raise UnknownTask(
             f"The commit {spelling} is not part of the ledger.",
             "Name one of `git tasks log`, or the last one that a watch has printed.",

@@ -27,7 +27,7 @@ def remove(session: frame.Session, task: str, needs: tuple[str, ...]) -> None:
     session.outcome(dependencies.remove(session.project, task, needs))
 
 
-@command.verb("tree")
+@command.verb("tree", past=True)
 @frame.argument("task", required=False)
 def tree(session: frame.Session, task: str | None) -> None:
     """Show what TASK needs, and what that needs in turn."""
@@ -49,7 +49,7 @@ def tree(session: frame.Session, task: str | None) -> None:
         )
 
 
-@command.verb("cycles")
+@command.verb("cycles", past=True)
 def cycles(session: frame.Session) -> None:
     """Show the rings of dependencies among open tasks; commands refuse to make one."""
     from gittasks.workflow import queries

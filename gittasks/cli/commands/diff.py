@@ -6,7 +6,7 @@ from gittasks.cli import frame
 from gittasks.workflow import diff, queries
 
 
-@frame.command("diff")
+@frame.command("diff", past=True)
 @frame.argument("task", required=False)
 @frame.option("--stat", is_flag=True, help="only the files and how much of them")
 @frame.option("--tests", is_flag=True, help="only files of tests")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gittasks.workflow.queries import Rows
 
 
-@frame.command("inbox")
+@frame.command("inbox", past=True)
 @frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N rows (100)")
 @frame.option("--watch", is_flag=True, help="stay, and print the inbox again whenever it changed")
 def command(session: frame.Session, limit: int | None, watch: bool) -> int:

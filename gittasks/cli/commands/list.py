@@ -7,7 +7,7 @@ from gittasks.domain.errors import UsageFault
 from gittasks.workflow import queries
 
 
-@frame.command("list")
+@frame.command("list", past=True)
 @frame.option("--state", "states", multiple=True, metavar="STATE", help="only tasks at STATE")
 @frame.option("--mine", is_flag=True, help="only tasks you hold or that are assigned to you")
 @frame.option("--label", "labels", multiple=True, metavar="LABEL", help="only tasks with LABEL")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gittasks.workflow.log import Entry
 
 
-@frame.command("log")
+@frame.command("log", past=True)
 @frame.argument("task", required=False)
 @frame.option("--since", metavar="WHEN", help="only what is newer: a date, an age or a commit")
 @frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N events")

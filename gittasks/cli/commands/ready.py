@@ -9,7 +9,7 @@ from gittasks.domain.errors import NothingFound
 from gittasks.workflow import queries
 
 
-@frame.command("ready")
+@frame.command("ready", past=True)
 @frame.option("--limit", type=frame.IntRange(min=0), metavar="N", help="at most N tasks (100)")
 @frame.option("--one", is_flag=True, help="only the first; exit 10 if there is none")
 def command(session: frame.Session, limit: int | None, one: bool) -> None:

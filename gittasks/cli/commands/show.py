@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WIDTH = 11
 
 
-@frame.command("show")
+@frame.command("show", past=True)
 @frame.argument("task", required=False)
 @frame.option("--review", is_flag=True, help="what a reviewer needs: rounds and the change too")
 @frame.option("--raw", is_flag=True, help="only the document, as it is stored")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gittasks.workflow.status import Overview
 
 
-@frame.command("status")
+@frame.command("status", past=True)
 @frame.option("--watch", is_flag=True, help="stay, and say it again whenever it changed")
 def command(session: frame.Session, watch: bool) -> int:
     """Say where things stand: your task, the inbox, what is ready, what runs."""

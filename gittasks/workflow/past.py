@@ -1,0 +1,80 @@
+"""Which commit of the ledger `--at` means: an object id, a ref, HEAD~3, or a date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gittasks.domain.errors import UnknownTask, UsageFault
+
+if TYPE_CHECKING:
+    from gittasks.ledger.view import View
+    from gittasks.workflow.project import Project
+
+
+def commit_at(project: Project, ledger: View, spelling: str) -> str:
+    """Returns the commit that is meant; HEAD and @ are the tip, a date the last event until then.
+
+    Raises UnknownTask where it is none of the ledger, and UsageFault for words without meaning.
+    """
+    tip = ledger.tip
+    name = spelling.strip()
+    if not name or name.startswith("-"):
+        raise UsageFault(f"--at {spelling!r} names no commit.", _HINT)
+    found = named(project, name, tip)
+    if found is None:
+        seconds = _seconds(name)
+        if seconds is None:
+            raise UnknownTask(f"The commit {spelling} is not part of the ledger.", _HINT)
+        return _until(project, tip, seconds, spelling)
+    from gittasks.plumbing import merging
+
+    if found != tip and not merging.is_ancestor(project.repo, found, tip):
+        raise UnknownTask(f"The commit {spelling} is not part of the ledger.", _HINT)
+    return found
+
+
+_HINT = (
+    "Name a commit of `git tasks log`, HEAD~N, or a date such as 2026-11-30 or 2026-11-30T12:00Z."
+)
+
+
+def named(project: Project, name: str, tip: str) -> str | None:
+    """Returns the commit that git knows by a name; HEAD and @ are the tip of the ledger."""
+    name = name.strip()
+    for word in ("HEAD", "@"):
+        rest = name.removeprefix(word)
+        if rest != name and rest[:1] in ("", "~", "^"):
+            name = tip + rest
+            break
+    asked = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return None if name.startswith("-") else project.repo.text(*asked, check=False) or None
+
+
+def _seconds(text: str) -> int | None:
+    """Returns the seconds since 1970 that a date means, a day its end; None where it is none.
+
+    A time without a zone is one of the place where it is read.
+    """
+    from datetime import datetime, timedelta
+
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if len(text) <= len("2026-11-30"):
+        when += timedelta(days=1, seconds=-1)
+    try:
+        return int(when.timestamp())
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _until(project: Project, tip: str, seconds: int, spelling: str) -> str:
+    # The dates of a ledger never go back, and the last commit until then is the state of then.
+    asked = ("rev-list", "--max-count=1", f"--min-age={seconds}", tip, "--")
+    found = project.repo.text(*asked)
+    if not found:
+        raise UnknownTask(
+            f"There was no ledger at {spelling}.", "Run `git tasks log` to see when it began."
+        )
+    return found
