@@ -33,8 +33,8 @@ __all__ = ["at", "told"]
 FOLDER = "worlds"
 WORTH = 256
 """How many commits are folded before a checkpoint pays for itself."""
-STEP = 8192
-"""After how many commits one is kept on the way, where a long history is folded."""
+STRIDE = 32
+"""After how many times as many one is kept on the way, where a long history is folded."""
 KEPT = 8
 """How many checkpoints one clone keeps."""
 FORMAT = 1
@@ -48,8 +48,8 @@ class _Header(NamedTuple):
     digest: str
 
 
-def at(view: View, oid: str) -> World:
-    """Returns the world after a commit of the ledger; raises Corrupt where it cannot be read."""
+def at(view: View, oid: str, *, worth: int = WORTH) -> World:
+    """Returns the world after a commit of the ledger; keeps it where `worth` commits were folded."""
     store = _Store(view)
     world, begun = store.nearest(oid)
     if world is None:
@@ -57,10 +57,10 @@ def at(view: View, oid: str) -> World:
     before = world.commits
     for fact in begun:
         world, _ = table.fold(world, fact)
-        if world.commits % STEP == 0:
+        if world.commits % (worth * STRIDE) == 0:
             # Whoever looks far back finds one that is not too far away.
             store.save(world)
-    if world.commits - before >= WORTH:
+    if world.commits - before >= worth:
         store.save(world)
     return world
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gittasks.domain import errors
-from gittasks.domain.errors import EXIT_CODES, Cycle, GittasksError, GuardBroken
+from gittasks.domain.errors import EXIT_CODES, Cycle, GittasksError, GuardBroken, in_a_sentence
 
 CLASSES = [
     found
@@ -32,3 +34,16 @@ def test_a_ring_is_spelled_edge_by_edge() -> None:
     assert Cycle(("000001", "000002", "000001")).message == (
         "This would make a ring of dependencies: 000001 needs 000002, 000002 needs 000001."
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("The step is not legal.", "the step is not legal"),
+        ("CHECK is claimed by bob.", "CHECK is claimed by bob"),
+        ("it is so already", "it is so already"),
+        ("", ""),
+    ],
+)
+def test_a_sentence_goes_on_inside_another_one(text: str, inside: str) -> None:
+    assert in_a_sentence(text) == inside

@@ -1697,8 +1697,10 @@ def test_a_name_that_follows_is_not_given_twice() -> None:
 # ------------------------------------------------------------------- tasks that wait for a repair
 
 
-BROKEN = "the commit 0123 is not valid"
-WAITS = f"the task 000001 keeps its last good state, because {BROKEN}"
+BROKEN = "The step is not legal: it gives no reason."
+WAITS = (
+    "the task 000001 keeps its last good state, because the step is not legal: it gives no reason"
+)
 
 
 def test_a_task_that_waits_for_a_repair_does_not_go_on_and_its_document_is_not_touched() -> None:
