@@ -160,3 +160,9 @@ EXIT_CODES: dict[int, tuple[str, str]] = {
     75: ("TEMP", "lock or network time-out; try again"),
     130: ("INT", "interrupted"),
 }
+
+
+def in_a_sentence(text: str) -> str:
+    """Returns a sentence as it goes on after a comma or a colon, without its full stop."""
+    is_word = text[:1].isupper() and not text[1:2].isupper()
+    return (text[:1].lower() + text[1:] if is_word else text).removesuffix(".")

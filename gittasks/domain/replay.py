@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gittasks.domain import dependencies, machine
 from gittasks.domain.decide import carry_out
-from gittasks.domain.errors import Corrupt, Cycle, GittasksError, StaleClaim
+from gittasks.domain.edit_merge import Before, Plan, default_of, has_seen, merge_edit
+from gittasks.domain.errors import Corrupt, Cycle, GittasksError, StaleClaim, in_a_sentence
 from gittasks.domain.events import (
     CHANGES,
     Aborted,
@@ -73,7 +74,6 @@ from gittasks.domain.requests import (
 from gittasks.domain.rules.claim import is_expired
 from gittasks.domain.rules.decision import Decision, unblock, unblock_after
 from gittasks.domain.task_graph import Graph, Overlay, evolve, free_ids
-from gittasks.domain.text_merge import merged
 from gittasks.domain.times import seconds_of
 
 if TYPE_CHECKING:
@@ -131,17 +131,6 @@ class _NotApplied(Exception):
         super().__init__(reason)
         self.reason = reason
         self.quiet = quiet
-
-
-class _Plan(NamedTuple):
-    """What is left of an edit: the fields and the text to set, and why the rest is not."""
-
-    fields: dict[str, Any]
-    body: bytes | None
-    missed: list[str]
-    kept: str | None = None
-    """Why our text is kept beside the document, None where it is in it or there is none."""
-    seen: bool = False
 
 
 class _Replay:
@@ -216,7 +205,7 @@ class _Replay:
         except _NotApplied as refusal:
             return refusal
         except GittasksError as refusal:
-            return _NotApplied(_sentence(refusal))
+            return _NotApplied(in_a_sentence(refusal.message))
         except _ODD as error:
             return _NotApplied(f"it cannot be carried out: {type(error).__name__} {error}".strip())
         return None
@@ -278,7 +267,8 @@ class _Replay:
         said = [event, *(step.event for step in self.steps)] if reason is not None else []
         if any(one.task == event.task and one.kind in _REPAIRS for one in said):
             return None
-        return reason and f"the task {event.task} keeps its last good state, because {reason}"
+        why = reason and in_a_sentence(reason)
+        return why and f"the task {event.task} keeps its last good state, because {why}"
 
     def _again(self, event: Event, task: Task, **changes: Any) -> Event:
         """Returns an event as it is said now about a task that may have moved or been renamed."""
@@ -593,7 +583,7 @@ class _Replay:
             return "that has landed meanwhile"
         # The new task stands where the old one stood: a way to the old one is a way to itself.
         path = dependencies.ring(self.graph, old.id, needs)
-        return None if path is None else _sentence(Cycle((number, *path[1:-1], number)))
+        return None if path is None else in_a_sentence(Cycle((number, *path[1:-1], number)).message)
 
     def _mapped(self, name: str, value: Any) -> Any:
         """Returns a field of a task with the numbers that the tasks of this clone have now."""
@@ -690,7 +680,7 @@ class _Replay:
     def _note(self, place: int, one: Local, task: Task) -> None:
         event, change = one.event, cast("Noted", one.event.change)
         said = event.text or change.artifacts
-        if change.seen and not _has_seen(one, task):
+        if change.seen and not has_seen(_then(one), task):
             change = change._replace(seen=False)
             if not said:
                 raise _NotApplied("the rows that were seen are gone already", quiet=True)
@@ -837,95 +827,21 @@ class _Replay:
     def _edit(self, place: int, one: Local, task: Task) -> None:
         change = one.event.change
         assert isinstance(change, Edited | ExternallyChanged)
-        fields, missed = self._fields(_then(one), task, change)
-        plan = self._with_text(one, task, _Plan(fields, None, missed))
-        is_seen = isinstance(change, Edited) and change.seen and _has_seen(one, task)
-        plan = plan._replace(seen=is_seen)
-        if not task.is_open:
-            is_news = plan.fields or plan.missed or plan.body is not None or plan.kept
-            plan = _Plan({}, None, [], "the task was closed meanwhile" if is_news else None)
-        applied = bool(plan.fields or plan.body is not None or plan.seen)
-        if applied:
+        before = Before(_then(one), one.body)
+        plan = merge_edit(self.graph, one.event, change, before, task, self._mapped)
+        if plan.is_applied:
             self._put_edit(place, one, task, plan)
-        reason = " and ".join((*plan.missed, *([plan.kept] if plan.kept else ())))
         if plan.kept:
-            self._keep_edit(None if applied else place, one, reason)
-        elif applied and reason:
-            self._reject_rest(one, reason)
-        elif not applied:
-            raise _NotApplied(reason or "it is so already", quiet=not reason)
+            self._keep_edit(None if plan.is_applied else place, one, plan.reason)
+        elif plan.is_applied and plan.reason:
+            self._reject_rest(one, plan.reason)
+        elif not plan.is_applied:
+            raise _NotApplied(plan.reason or "it is so already", quiet=not plan.reason)
 
-    def _fields(
-        self, then: Task, now: Task, change: Edited | ExternallyChanged
-    ) -> tuple[dict[str, Any], list[str]]:
-        """Returns the fields to set, and why others are not."""
-        wanted = dict(change.set)
-        wanted |= {name: _default(name) for name in change.unset}
-        fields: dict[str, Any] = {}
-        missed: list[str] = []
-        for name, value in wanted.items():
-            was, present = _field(then, name), _field(now, name)
-            if name == "depends_on":
-                needs = self._needs(now, self._mapped(name, was), self._mapped(name, value), missed)
-                if needs != present:
-                    fields[name] = needs
-            elif present not in (was, value):
-                missed.append(f"others have changed its {name} too")
-            elif present != value:
-                fields[name] = value
-        return fields, missed
-
-    def _needs(
-        self, task: Task, old: Sequence[str], new: Sequence[str], missed: list[str]
-    ) -> tuple[str, ...]:
-        """Returns the dependencies with what this clone has added and taken away."""
-        present = task.depends_on
-        kept = [one for one in present if one in new or one not in old]
-        added = [one for one in new if one not in old and one not in kept]
-        if task.state not in machine.DEPENDENCIES_EDITABLE:
-            if added or len(kept) < len(present):
-                missed.append(f"its dependencies do not change at {task.state}")
-            return present
-        for one in added:
-            path = dependencies.ring(self.graph, task.id, (one,))
-            if path is not None:
-                missed.append(_sentence(Cycle(path)))
-            else:
-                kept.append(one)
-        return tuple(kept)
-
-    def _with_text(self, one: Local, task: Task, plan: _Plan) -> _Plan:
-        """Returns the plan with the merged text, and without what may not change just now."""
-        event = one.event
-        change = cast("Edited | ExternallyChanged", event.change)
-        body, kept = None, None
-        if change.body and event.body is not None:
-            present = self.graph.body(task.id)
-            both = merged(one.body, event.body, present)
-            if both is None:
-                kept = "others have changed the same place of its text"
-            elif both != present:
-                body = both
-        why = self._objection_to_text(one, task)
-        if why is None or (body is None and "checks" not in plan.fields):
-            return plan._replace(body=body, kept=kept)
-        fields = {name: value for name, value in plan.fields.items() if name != "checks"}
-        missed = [*plan.missed, *([f"its checks stay: {why}"] if "checks" in plan.fields else ())]
-        return _Plan(fields, None, missed, kept if body is None else why)
-
-    def _objection_to_text(self, one: Local, task: Task) -> str | None:
-        """Returns why text and checks of a task do not change now, None when they do."""
-        if task.draft is not None:
-            return "a draft of it is under review"
-        was_held = one.task is not None and one.task.claim is not None
-        if task.claim is None or (was_held and isinstance(one.event.change, Edited)):
-            return None
-        return f"{task.claimed_by} has claimed it meanwhile"
-
-    def _put_edit(self, place: int, one: Local, task: Task, plan: _Plan) -> None:
+    def _put_edit(self, place: int, one: Local, task: Task, plan: Plan) -> None:
         event, change = one.event, cast("Edited | ExternallyChanged", one.event.change)
         names = sorted(plan.fields)
-        unset = tuple(n for n in names if n in change.unset and plan.fields[n] == _default(n))
+        unset = tuple(n for n in names if n in change.unset and plan.fields[n] == default_of(n))
         set_ = tuple((n, plan.fields[n]) for n in names if n not in unset)
         if isinstance(change, ExternallyChanged):
             made = change._replace(set=set_, unset=unset, body=plan.body is not None)
@@ -986,12 +902,6 @@ def _then(one: Local) -> Task:
     return one.task
 
 
-def _has_seen(one: Local, task: Task) -> bool:
-    """Tells whether a row is there that was already there for the manager of this clone."""
-    seen = {row.event for row in _then(one).attention}
-    return any(row.event in seen for row in task.attention)
-
-
 def _elsewhere(task: Task, event: Event) -> str:
     return f"the task is at {task.state} now, not at {event.source}"
 
@@ -1011,11 +921,6 @@ def _checked(settings: Project) -> Project:
     from gittasks.domain.config import parse_project, render_project
 
     return parse_project(render_project(settings))
-
-
-def _sentence(refusal: GittasksError) -> str:
-    text = refusal.message.rstrip(".")
-    return text[:1].lower() + text[1:]
 
 
 def _readable(body: bytes) -> str:
@@ -1057,16 +962,6 @@ def _cost(text: str) -> int:
         # A character may take six to be spelled.
         return 6 * len(text) + lines
     return len(text.encode()) + text.count("\\") + lines
-
-
-def _default(name: str) -> Any:
-    from gittasks.domain.task import Task
-
-    return None if name.startswith("x-") else Task._field_defaults.get(name)
-
-
-def _field(task: Task, name: str) -> Any:
-    return dict(task.extra).get(name) if name.startswith("x-") else getattr(task, name)
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import Busy, Corrupt, GittasksError, Refused, UnknownTask
+from gittasks.domain.errors import Busy, Corrupt, GittasksError, Refused, UnknownTask, in_a_sentence
 from gittasks.domain.events import Event, Initialized
 from gittasks.ledger import journal, layout, message, recover, repair
 from gittasks.ledger.build import Builder
@@ -128,18 +128,12 @@ def _verified(graph: LedgerGraph, events: Sequence[Event]) -> Sequence[Event]:
             kept.append(event)
         elif event.kind != "unblock":
             raise Corrupt(
-                f"The task {event.task} keeps its last good state, because {_because(reason)}.",
+                f"The task {event.task} keeps its last good state, because {in_a_sentence(reason)}.",
                 f"Look at it with `git tasks fsck`; the manager repairs it with"
                 f" `git tasks edit {event.task}`.",
                 event.task,
             )
     return kept
-
-
-def _because(reason: str) -> str:
-    """Returns a sentence as it goes on after a comma."""
-    is_word = reason[:1].isupper() and not reason[1:2].isupper()
-    return (reason[:1].lower() + reason[1:] if is_word else reason).removesuffix(".")
 
 
 def settled(ledger: View, commits: Builder, before: str) -> Appended:
