@@ -13,7 +13,8 @@ from gittasks.domain.events import CHANGES, Event, Rejected
 from gittasks.domain.replay import replay
 from gittasks.domain.replayed import Local, Replayed
 from gittasks.domain.task import STATES
-from tests.domain.test_properties import BODIES, Dice, World, _check_tasks, _check_ways
+from tests.domain.test_properties import _check_tasks, _check_ways
+from tests.support.anybody import BODIES, Dice, World
 from tests.support.builders import hexadecimal
 from tests.support.examples import examples
 from tests.support.meetings import Clone, Meeting, applied, check_ids, meets
