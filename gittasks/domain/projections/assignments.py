@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from gittasks.domain.task import State, Task
 
 NAME = "assignments"
+SIGNALS: tuple[str, ...] = (
+    "task_unassigned",
+    "task_assigned",
+)
 
 UNFINISHED = ("released", "expired", "forced", "died")
 """How a stint ends that leaves the stage to the next one."""
 
 
 class Stint(NamedTuple):
-    """One claim: who, on which state, from when to when (None: still), why it ended."""
+    """One claim: who, on which state, from when to when (None: still), why it ended, its commit."""
 
     actor: str
     state: State
@@ -30,6 +34,8 @@ class Stint(NamedTuple):
     start: int
     end: int | None = None
     reason: str | None = None
+    oid: str = ""
+    """The commit of the ledger that recorded the claim."""
 
     def seconds(self, now: int | None = None) -> int:
         """Returns how long it took, or has taken by `now`; a clock that went back counts as none."""
@@ -136,7 +142,7 @@ def _begun(found: Assignment, after: Task, step: Step) -> tuple[Assignment, Sign
     goes_on = any(
         one.state == after.state and one.reason in UNFINISHED for one in found.stints[-1:]
     )
-    stint = Stint(actor, after.state, after.claim, step.event.at)
+    stint = Stint(actor, after.state, after.claim, step.event.at, oid=step.oid)
     more = found._replace(stints=(*found.stints, stint), resumes=found.resumes + goes_on)
     about = (("actor", actor), ("state", after.state), ("resumed", goes_on))
     return more, Signal("task_assigned", NAME, after.id, about)

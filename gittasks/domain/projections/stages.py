@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from gittasks.domain.task import State
 
 NAME = "stages"
+SIGNALS: tuple[str, ...] = ()
 
 
 class Visit(NamedTuple):
-    """A task came into a state: when (seconds since 1970), by which event."""
+    """A task came into a state: when (seconds since 1970), by which event, whose, which commit."""
 
     state: State
     at: int
     event: str
+    actor: str = ""
+    oid: str = ""
 
 
 class Stages(NamedTuple):
@@ -41,5 +44,6 @@ def fold(state: Stages, step: Step) -> tuple[Stages, Signals]:
     if after is None or (before is not None and not step.event.is_transition):
         return state, ()
     visits = state.tasks.get(after.id) or ()
-    visit = Visit(after.state, step.event.at, step.event.kind)
+    event = step.event
+    visit = Visit(after.state, event.at, event.kind, event.actor, step.oid)
     return Stages(state.tasks.with_(after.id, (*visits, visit))), ()
