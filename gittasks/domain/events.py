@@ -61,6 +61,8 @@ class Created(NamedTuple):
     proposed_by: str | None = None
     former_ids: tuple[str, ...] = ()
     """The numbers the task has had in a clone before it was shared."""
+    extra: Pairs = ()
+    """Keys beginning with `x-`, each with the exact text after its colon."""
 
 
 class Submitted(NamedTuple):

@@ -291,6 +291,8 @@ def _objection_to_created(graph: Graph, event: Event, change: Created) -> str | 
         return f"the {event.role} may not supersede a task"
     if not all(map(is_id, change.former_ids)):
         return "it has had a number that is none"
+    if not all(fields.is_extra(name) for name, _ in change.extra):
+        return "it has a key that is nobody's own"
     values = {name: getattr(change, name) for name in (*EDITABLE, *_LINKS)}
     return _objection_to_values(values, values) or _objection_to_links(graph, values)
 

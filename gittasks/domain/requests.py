@@ -87,6 +87,8 @@ class Create(NamedTuple):
     supersedes: str | None = None
     follows: str | None = None
     assignee: str | None = None
+    extra: Pairs = ()
+    """Keys beginning with `x-`, each with the exact text after its colon."""
 
 
 class Submit(NamedTuple):

@@ -339,6 +339,7 @@ def _created(event: Event, change: Created) -> Task:
         created_at=now,
         created_by=event.actor,
         former_ids=change.former_ids,
+        extra=change.extra,
     )
 
 

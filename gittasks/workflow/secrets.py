@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gittasks.domain.events import Event
 
 _FREE = ("title", "labels", "checks", "findings", "remark", "reason", "held_reason", "set",
-         "artifacts")  # fmt: skip
+         "artifacts", "extra")  # fmt: skip
 """The fields of changes that hold what somebody typed."""
 
 

@@ -99,7 +99,7 @@ def test_what_is_left_out_has_the_default_of_the_first_version() -> None:
         "create": {
             "labels": (), "priority": 2, "checks": (), "depends_on": (), "parent": None,
             "supersedes": None, "follows": None, "assignee": None, "proposed_by": None,
-            "former_ids": (),
+            "former_ids": (), "extra": (),
         },
         "submit": {
             "enters": None, "outcome": None, "draft": None, "mode": None, "no_change": False,

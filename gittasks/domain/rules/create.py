@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gittasks.domain import dependencies, machine
 from gittasks.domain.errors import Cycle, NotAllowed, UsageFault
 from gittasks.domain.events import Created
-from gittasks.domain.fields import TITLE_LIMIT
+from gittasks.domain.fields import TITLE_LIMIT, is_extra
 from gittasks.domain.rules.decision import Decision, require_few, require_known, require_manager
 from gittasks.domain.rules.stop import abort_one
 from gittasks.domain.task_graph import next_id
@@ -26,6 +26,8 @@ def create(decision: Decision, request: Create) -> None:
     require_few(needs)
     for name in ("labels", "priority", "checks", "assignee"):
         require_value(name, getattr(request, name))
+    for name, text in request.extra:
+        require_extra(name, text)
     if decision.graph.with_uid(request.uid) is not None:
         return
     require_known(decision, (*needs, request.parent, request.supersedes, request.follows))
@@ -51,6 +53,7 @@ def create(decision: Decision, request: Create) -> None:
         supersedes=request.supersedes,
         follows=request.follows,
         assignee=request.assignee,
+        extra=request.extra,
         proposed_by=None if manager else decision.facts.speaker.actor,
     )
     decision.create(task_id, request.uid, request.body, change)
@@ -92,6 +95,14 @@ def checked_title(title: str) -> str:
     if not machine.is_value("title", text):
         raise UsageFault("The title has characters that are no text.", "Write it in UTF-8.")
     return text
+
+
+def require_extra(name: str, text: str) -> None:
+    """Refuses a key of the user's own that is not called `x-` something."""
+    if not is_extra(name) or not machine.is_value(name, text):
+        raise UsageFault(
+            f"A task has no field {shown(name)}.", "Call a key of your own x-SOMETHING."
+        )
 
 
 def require_value(name: str, value: Any) -> None:
