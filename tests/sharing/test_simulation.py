@@ -24,6 +24,7 @@ from gittasks.domain.task import Task
 from gittasks.ledger import sync as ledgers
 from gittasks.workflow import (
     abort,
+    aftermath,
     check,
     claim,
     configure,
@@ -38,6 +39,7 @@ from gittasks.workflow import (
     sharing,
     submit,
     sync,
+    work_branches,
 )
 from gittasks.workflow.project import Project
 from gittasks.workspaces import records
@@ -143,11 +145,11 @@ def _sync_dying(project: Project, at: int, *, after: bool) -> None:
     def followed(replayed: Replayed) -> None:
         if not at:
             raise Crash
-        sharing.follow(project, replayed)
+        aftermath.follow(project, replayed)
 
     ledgers.sync(
         Fragile(project, at, after=after),
-        sharing.to_push(project),
+        work_branches.to_push(project),
         names=(project.base,),
         globs=sharing.globs(project),
         followed=followed,
