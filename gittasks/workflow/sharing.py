@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import SyncRefused, UsageFault
+from gittasks.domain.fields import shown
+from gittasks.ledger import layout
 from gittasks.ledger.shared import Shared
 from gittasks.plumbing import remote
 from gittasks.workflow.site import LOCK_TIMEOUT
@@ -33,6 +35,11 @@ def choose(site: Site, wanted: str | None = None) -> str | None:
     """Returns the remote to share through: the one named, the one set, origin, or the only one."""
     names = remote.names(site.repo)
     if wanted is not None:
+        if wanted not in names and not layout.is_ref_part(wanted):
+            raise UsageFault(
+                f"{shown(wanted)} cannot name a remote.",
+                f"Give it a name: git remote add NAME {wanted}.",
+            )
         if wanted not in names:
             raise UsageFault(
                 f"There is no remote {wanted!r} in this clone.",

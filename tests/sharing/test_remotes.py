@@ -341,6 +341,17 @@ def test_the_first_sync_chooses_origin_or_the_only_remote(
     assert all(LEDGER not in refs_of(home / f"{name}.git") for name in names[1:])
 
 
+def test_an_address_in_the_place_of_a_remote_is_to_get_a_name(home: Path) -> None:
+    one = Clone(make_repository(home / "ada"))
+    address = str(bare_remote(home / "remote.git"))
+    before = one.everything()
+    refused = error_of(one.manager("init", "--remote", address, "--json", check=2))
+    assert refused["message"].endswith(" cannot name a remote.")
+    assert one.everything() == before
+    one.git(*refused["hint"].partition("git ")[2].removesuffix(".").replace("NAME", "up").split())
+    one.manager("init", "--remote", "up")
+
+
 @pytest.mark.parametrize("name", ["a..b", "x y", "a.lock", "../remote.git"])
 @pytest.mark.parametrize("words", [("sync",), ("sync", "--dry-run"), ("new", "One")])
 def test_a_remote_whose_name_no_ref_can_have_is_named(
