@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from gittasks.domain.events import Event
     from gittasks.domain.projections.table import Fact
-    from gittasks.plumbing.objects import Reader
+    from gittasks.ledger.view import View
+    from gittasks.plumbing.objects import Commit, Reader
     from gittasks.plumbing.repository import Repository
 
-__all__ = ["Recorded", "commits", "facts", "of_task", "since", "with_body"]
+__all__ = ["Recorded", "commits", "fact", "facts", "of_task", "since", "with_body"]
 
 # One commit: ids, times, who, then the message as it was written, and what no message can hold.
 _FORMAT = "%H%n%T%n%P%n%at%n%ct%n%cn <%ce>%n%B"
@@ -128,6 +129,21 @@ def facts(
                 yield Fact(commit, int(committed_at), event, parent=parent)
                 continue
         yield Fact(commit, int(committed_at), None, reason, parent=parent)
+
+
+def fact(ledger: View, commit: Commit) -> Fact:
+    """Returns what folds are told of one commit that was read as an object."""
+    from gittasks.domain.projections.table import Fact
+    from gittasks.ledger import quarantine
+
+    parent = commit.parents[0] if commit.parents else ""
+    event, reason = None, "It does not verify."
+    if commit.oid not in quarantine.invalid(ledger.state_dir):
+        try:
+            event, reason = message.decode(commit.message, commit.author_time, commit.oid), ""
+        except Corrupt as error:
+            reason = error.message
+    return Fact(commit.oid, commit.committer_time, event, reason, parent)
 
 
 def _records(repo: Repository, form: str, arguments: Iterable[str]) -> Iterator[bytes]:

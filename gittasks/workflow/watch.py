@@ -15,19 +15,21 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from gittasks.domain.errors import Corrupt, GittasksError, UnknownTask
+from gittasks.domain.errors import Corrupt, GittasksError, UnknownTask, UsageFault
 from gittasks.ledger import message
 from gittasks.plumbing import merging, refs
-from gittasks.plumbing.errors import GitError, LockTimeout
+from gittasks.plumbing.errors import GitError, GitTimeout, LockTimeout
 from gittasks.plumbing.objects import Reader
 from gittasks.workflow.log import Entry
 from gittasks.workflow.past import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from gittasks.domain.projections.signals import Signal
+    from gittasks.domain.projections.table import World
     from gittasks.plumbing.objects import Commit
     from gittasks.workflow.project import Project
 
@@ -40,9 +42,26 @@ FETCH_INTERVAL = 5.0
 FETCH_SECONDS = 5.0
 """How long one fetch may take; meanwhile nothing is told of what happens here."""
 
+EXEC_SECONDS = 60.0
+"""How long a command of --exec may take for one line."""
+
 _CHUNK = 500
 
 Answer = TypeVar("Answer")
+
+
+class Told(NamedTuple):
+    """One event, and the signals that it gives, in the order of the projections."""
+
+    entry: Entry
+    signals: tuple[Signal, ...] = ()
+
+
+class Cursor(NamedTuple):
+    """Where somebody stopped: in the ledger, and at which line of that commit (None: the last)."""
+
+    commit: str
+    ordinal: int | None = None
 
 
 class Follower:
@@ -67,30 +86,50 @@ class Follower:
         self._mark: bytes | None = None
         self._read_at = 0.0
         self._given: set[str] = set()
+        self._world: World | None = None
         self._failure: str | None = None
         self._failed_at: float | None = None
         self._fetch_failure: str | None = None
 
-    def start(self, cursor: str | None) -> str:
-        """Returns the commit after which to begin: the one that a cursor names, else the tip.
+    def start(self, spelling: str | None) -> Cursor:
+        """Returns where to begin: behind `COMMIT`, behind line N of it (`COMMIT:N`), or at the tip.
 
         Raises UnknownTask for a commit that was never part of this ledger.
         """
         tip = self.project.ledger.tip
-        return tip if cursor is None else _resolved(self.project, cursor, tip)
+        if spelling is None:
+            return Cursor(tip)
+        name, colon, number = spelling.strip().rpartition(":")
+        if colon and number.isascii() and number.isdigit():
+            return Cursor(_resolved(self.project, name, tip), int(number))
+        return Cursor(_resolved(self.project, spelling, tip))
 
-    def events(self, after: str, *, until_idle: bool = False) -> Iterator[Entry]:
-        """Yields every event after a commit, oldest first, and then those that come.
+    def events(
+        self, after: Cursor, *, signals: bool = False, until_idle: bool = False
+    ) -> Iterator[Told]:
+        """Yields every event after a cursor, oldest first, and then those that come.
 
-        With `until_idle` it ends where nothing is claimed, ready or at CHECK any more.
+        A cursor within a commit gives that commit's event once more, whose lines up to the cursor
+        are known. With `until_idle` it ends where nothing is claimed, ready or at CHECK any more.
         """
-        last = after
+        last = after.commit
+        if after.ordinal is not None:
+            begun = _commits(self.project, [last])[0]
+            entry = self._entry(begun)
+            if entry is not None:
+                yield Told(entry, self._signals(begun) if signals else ())
         for tip in self._looks():
             if tip != last:
-                for oid, entry in self._since(last, tip):
+                for commit, entry in self._since(last, tip):
+                    told = None
+                    if commit is not None and signals:
+                        # Those told before count as well for what comes after them.
+                        told = self._guarded(lambda: self._signals(commit))  # noqa: B023 - at once
+                        if told is None:
+                            break
                     if entry is not None:
-                        yield entry
-                    last = oid
+                        yield Told(entry, told or ())
+                    last = tip if commit is None else commit.oid
             if until_idle and last == tip and self._is_fresh and self._guarded(self._is_idle):
                 return
 
@@ -179,10 +218,26 @@ class Follower:
             snapshot.claims() or snapshot.ready_count() or snapshot.counts().get("CHECK", 0)
         )
 
-    def _since(self, last: str, tip: str) -> Iterator[tuple[str, Entry | None]]:
+    def _signals(self, commit: Commit) -> tuple[Signal, ...]:
+        """Returns what a commit gives on top of the world before it."""
+        from gittasks.domain.projections import table
+        from gittasks.ledger import history, worlds
+
+        parent = commit.parents[0] if commit.parents else None
+        world = self._world
+        if parent is None:
+            self._world = table.World()
+            return ()
+        if world is None or world.oid != parent:
+            world = worlds.at(self.project.ledger, parent)
+        self._world, signals = table.fold(world, history.fact(self.project.ledger, commit))
+        return signals
+
+    def _since(self, last: str, tip: str) -> Iterator[tuple[Commit | None, Entry | None]]:
         """Yields commit and event of all that came after a commit; None for what is no event.
 
-        It may end early; what is left comes with the next look.
+        The last one has no commit: all up to the tip was yielded. It may end early; what is left
+        comes with the next look.
         """
         found = self._guarded(lambda: self._new_commits(last, tip))
         for at in range(0, len(found or ()), _CHUNK):
@@ -192,10 +247,10 @@ class Follower:
             if commits is None:
                 return
             for commit in commits:
-                yield commit.oid, self._entry(commit)
+                yield commit, self._entry(commit)
         if found is not None:
             # A chain that went back has nothing new, and what follows begins at its tip.
-            yield tip, None
+            yield None, None
 
     def _new_commits(self, last: str, tip: str) -> Sequence[str]:
         """Returns the commits that a chain has after another one, and notes what that one told."""
@@ -223,6 +278,60 @@ class Follower:
             return None
         subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
         return Entry(commit.oid, event, subject)
+
+
+def known_signals(names: Sequence[str]) -> frozenset[str]:
+    """Returns the names of signals; raises UsageFault for one that no projection gives."""
+    from gittasks.domain.projections import table
+
+    for name in names:
+        if name not in table.SIGNALS:
+            raise UsageFault(
+                f"There is no signal {name!r}.", f"The signals are {', '.join(table.SIGNALS)}."
+            )
+    return frozenset(names)
+
+
+def handler(project: Project, line: str) -> Callable[[Mapping[str, Any]], str | None]:
+    """Returns what runs a command for a line of the watch, and says why it failed if it did.
+
+    The command is the user's own words, split as a shell would, and no shell is asked. It has the
+    line as JSON on its stdin, and what it says goes to stderr.
+    """
+    import shlex
+
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageFault(f"--exec {line!r} cannot be split: {error}.", _EXEC_HINT) from None
+    if not words:
+        raise UsageFault("--exec names no command.", _EXEC_HINT)
+
+    def handle(row: Mapping[str, Any]) -> str | None:
+        import json
+
+        from gittasks.plumbing import process
+
+        env = {
+            **project.environ,
+            **{f"GITTASKS_WATCH_{name.upper()}": str(row[name] or "") for name in _TOLD_ENV},
+        }
+        try:
+            done = process.run(
+                words, stdin=json.dumps(row).encode() + b"\n", env=env, timeout=EXEC_SECONDS
+            )
+        except GitTimeout:
+            return f"The command {words[0]} took more than {EXEC_SECONDS:.0f} s and was stopped."
+        except (GitError, OSError) as error:
+            return f"The command {words[0]} cannot be run: {error}"
+        os.write(2, done.stdout + done.stderr)
+        return f"The command {words[0]} ended with {done.status}." if done.status else None
+
+    return handle
+
+
+_EXEC_HINT = "Give a program and its arguments, such as --exec 'notify-send done'."
+_TOLD_ENV = ("oid", "ordinal", "event", "signal", "task")
 
 
 def from_remote(project: Project, tell: Callable[[str], None]) -> Callable[[], None] | None:

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -49,6 +49,12 @@ class Watching:
             self._read += found
         line, _, self._read = self._read.partition(b"\n")
         return line.decode() + "\n"
+
+    def event(self) -> dict[str, Any]:
+        """Returns the next event; its signals are passed over."""
+        while (line := json.loads(self.line()))["signal"] is not None:
+            pass
+        return cast("dict[str, Any]", line)
 
     def follows(self, project: Path) -> None:
         """Waits until it prints what happens; reads all of that."""
@@ -98,7 +104,7 @@ def test_a_line_has_exactly_these_fields(project: Path) -> None:
     new(project, "One", "--enter", "work")
     tasks_inprocess(project, "hold", "1", "-m", "Which?")
     done = tasks(project, "watch", "--from", "HEAD~1", "--jsonl", "--until", "idle")
-    (line,) = [json.loads(text) for text in done.out.splitlines()]
+    line, *signals = [json.loads(text) for text in done.out.splitlines()]
     shown = git(project, "log", "-1", "--format=%H %aI", "gittasks").split()
     assert list(line) == KEYS
     assert line == {
@@ -113,14 +119,81 @@ def test_a_line_has_exactly_these_fields(project: Path) -> None:
             "actor": "Ada", "role": "manager", "from": "WORK", "to": "HELD_WORK", "reason": "Which?"
         },
     }  # fmt: skip
+    common = {"oid": shown[0], "at": line["at"], "event": "hold", "task": "000001"}
+    assert signals == [
+        {
+            **common, "ordinal": 1, "signal": "task_status_changed", "projection": "task_graph",
+            "data": {"from": "WORK", "to": "HELD_WORK"},
+        },
+        {
+            **common, "ordinal": 2, "signal": "inbox_added", "projection": "inbox",
+            "data": {"rank": 2, "state": "HELD_WORK"},
+        },
+        {
+            **common, "ordinal": 3, "signal": "queue_cleared", "projection": "queue",
+            "data": {"rank": 4},
+        },
+    ]  # fmt: skip
     assert done.err == ""
+
+
+def _all(project: Path, *words: str) -> list[str]:
+    """Returns the lines of a watch of everything, by whoever comes once all is over."""
+    words = ("watch", "--jsonl", "--until", "idle", *words)
+    return tasks_inprocess(project, *words).out.splitlines(keepends=True)
+
+
+def test_a_watch_goes_on_behind_any_line(project: Path) -> None:
+    new(project, "One", "--enter", "work")
+    tasks_inprocess(project, "hold", "1", "-m", "Which?")
+    tasks_inprocess(project, "abort", "1")
+    whole = _all(project, "--from", root_of(project))
+    assert len(whole) > 10
+    for at, line in enumerate(whole, 1):
+        last = json.loads(line)
+        assert _all(project, "--from", f"{last['oid']}:{last['ordinal']}") == whole[at:]
+
+
+def test_only_the_signals_asked_for_are_told(project: Path) -> None:
+    new(project, "One", "--enter", "work")
+    tasks_inprocess(project, "hold", "1", "-m", "Which?")
+    start = ("--from", root_of(project))
+    wanted = ("--signal", "inbox_cleared", "--signal", "queue_cleared")
+    told = [json.loads(line) for line in _all(project, *start, *wanted)]
+    assert [(one["signal"], one["ordinal"]) for one in told] == [
+        ("inbox_cleared", 2), ("queue_cleared", 3),
+    ]  # fmt: skip
+    out = tasks_inprocess(project, "watch", "--until", "idle", *start, *wanted).out
+    assert [line[32:] for line in out.splitlines()] == [
+        "inbox_cleared 000001 rank=10", "queue_cleared 000001 rank=4",
+    ]  # fmt: skip
+    refused = tasks_inprocess(project, "watch", "--signal", "nothing", check=2)
+    assert "There is no signal 'nothing'." in refused.err
+
+
+def test_a_command_gets_each_line(project: Path, home: Path) -> None:
+    new(project, "One $(touch x); `y`")
+    hook = home / "a hook"
+    hook.write_text(f"#!/bin/sh\ncat >> {home}/lines\necho $GITTASKS_WATCH_SIGNAL; exit $1\n")
+    hook.chmod(0o755)
+    words = ("--from", "HEAD~1", "--exec", f"'{hook}' 3")
+    done = tasks(project, "watch", "--jsonl", "--until", "idle", *words)
+    assert (home / "lines").read_text() == done.out
+    assert done.err.splitlines() == [
+        "", f"The command {hook} ended with 3.",
+        "task_created", f"The command {hook} ended with 3.",
+        "inbox_added", f"The command {hook} ended with 3.",
+    ]  # fmt: skip
+    missing = tasks(project, "watch", "--until", "idle", "--from", "HEAD~1", "--exec", "/no/where")
+    assert missing.err.count("The command /no/where cannot be run") == 3
+    tasks(project, "watch", "--exec", "'", check=2)
 
 
 def test_json_means_lines_too(project: Path) -> None:
     new(project, "One")
     words = ("watch", "--from", "HEAD~1", "--until", "idle")
     lines = tasks_inprocess(project, *words, "--jsonl").out
-    assert lines.count("\n") == 1
+    assert lines.count("\n") == 3
     assert tasks_inprocess(project, *words, "--json").out == lines
 
 
@@ -145,17 +218,18 @@ def test_a_hostile_title_stays_on_one_line_of_json(project: Path) -> None:
     new(project, HOSTILE)
     out = tasks_inprocess(project, "watch", "--from", "HEAD~1", "--jsonl", "--until", "idle").out
     assert out.isascii()
-    assert out.count("\n") == 1
+    assert out.count("\n") == 3
     assert "\x1b" not in out
-    title = json.loads(out)["data"]["title"]
-    assert title == "Look \x1b[31mred\u202e at [path] and api_key=[secret]"
+    event, created, _ = map(json.loads, out.splitlines())
+    assert event["data"]["title"] == created["data"]["title"]
+    assert event["data"]["title"] == "Look \x1b[31mred\u202e at [path] and api_key=[secret]"
 
 
 def test_events_come_as_they_are_written(project: Path, watching: Any) -> None:
     follower = watching("watch", "--jsonl", "--from", git(project, "rev-parse", "gittasks"))
     for number in range(1, 4):
         new(project, f"Task {number}")
-        line = json.loads(follower.line())
+        line = follower.event()
         assert (line["event"], line["task"]) == ("create", f"{number:06d}")
         assert line["oid"] == git(project, "rev-parse", "gittasks")
 
@@ -173,14 +247,13 @@ def test_whoever_is_killed_goes_on_where_it_was(project: Path, watching: Any) ->
         read = follower.lines(3 if at else 2)
         assert follower.ended(signal.SIGKILL)[0] == -signal.SIGKILL
         printed += read
-        cursor = json.loads(read[-1])["oid"]
+        last = json.loads(read[-1])
+        cursor = f"{last['oid']}:{last['ordinal']}"
         for writer in writers:
             assert writer.wait(timeout=30) == 0
             writer.communicate()
-    total = int(git(project, "rev-list", "--count", "gittasks")) - 1
-    assert total == 17
-    last = watching("watch", "--jsonl", "--from", cursor)
-    printed += last.lines(total - len(printed))
+    total = 1 + 8 * (1 + 2) + 8 * (1 + 3)
+    printed += watching("watch", "--jsonl", "--from", cursor).lines(total - len(printed))
     assert printed == whole.lines(total)
 
 
@@ -191,8 +264,8 @@ def test_it_ends_by_itself_once_nobody_has_anything_to_do(project: Path, watchin
     time.sleep(0.5)
     assert follower.process.poll() is None
     tasks_inprocess(project, "hold", "1", "-m", "Which?")
-    assert json.loads(follower.line())["event"] == "hold"
-    assert follower.ended() == (0, "", "")
+    assert follower.event()["event"] == "hold"
+    assert follower.ended()[::2] == (0, "")
 
 
 @pytest.mark.parametrize("words", [("watch",), ("watch", "--json"), ("inbox", "--watch")])
@@ -238,19 +311,19 @@ def test_what_another_clone_publishes_is_told(home: Path) -> None:
     try:
         new(bob, "Ours")
         tasks_inprocess(ada, "new", "Theirs")
-        told = [json.loads(line)["data"]["title"] for line in follower.lines(2)]
+        told = [follower.event()["data"]["title"] for _ in range(2)]
         assert told == ["Ours", "Theirs"]
         with away(remote):
             time.sleep(3)
             tasks_inprocess(bob, "new", "Alone", "--offline")
-            assert json.loads(follower.line())["data"]["title"] == "Alone"
+            assert follower.event()["data"]["title"] == "Alone"
         tasks_inprocess(ada, "new", "Once more")
-        assert json.loads(follower.line())["data"]["title"] == "Once more"
-        renumbered = json.loads(follower.line())
+        assert follower.event()["data"]["title"] == "Once more"
+        renumbered = follower.event()
         assert (renumbered["event"], renumbered["task"]) == ("renumber", "000004")
         tasks_inprocess(bob, "sync")
         new(bob, "The last one")
-        assert json.loads(follower.line())["data"]["title"] == "The last one"
+        assert follower.event()["data"]["title"] == "The last one"
     finally:
         status, _, err = follower.ended(signal.SIGINT)
     assert status == 130

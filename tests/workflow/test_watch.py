@@ -63,7 +63,7 @@ class Scene:
         """Returns commit and words of each event that a follower sees."""
         found = []
         try:
-            for entry in follower.events(follower.start(after), **options):
+            for entry, _ in follower.events(follower.start(after), **options):
                 about = getattr(entry.event.change, "title", None) or entry.event.task
                 found.append((entry.oid, f"{entry.event.kind} {about}"))
         except Ended:

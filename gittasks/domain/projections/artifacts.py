@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from gittasks.domain.task import State
 
 NAME = "artifacts"
+SIGNALS: tuple[str, ...] = (
+    "work_submitted",
+    "check_passed",
+    "check_failed",
+    "review_accepted",
+    "review_rejected",
+    "task_landed",
+    "artifact_recorded",
+)
 
 JUDGED = (*REVIEWS, "MANAGER_REVIEW")
 """The states in which somebody gives a verdict."""

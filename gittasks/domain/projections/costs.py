@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gittasks.domain.task import Cost
 
 NAME = "costs"
+SIGNALS: tuple[str, ...] = ("cost_recorded",)
 
 
 class Spent(NamedTuple):

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from gittasks.domain.task import Task
 
 NAME = "task_graph"
+SIGNALS: tuple[str, ...] = (
+    "task_created",
+    "task_completed",
+    "task_cancelled",
+    "task_status_changed",
+    "task_reparented",
+    "task_reordered",
+    "task_changed",
+)
 
 _SET_ELSEWHERE = frozenset(
     (

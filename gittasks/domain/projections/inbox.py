@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from gittasks.domain.task_graph import Graph
 
 NAME = "inbox"
+SIGNALS: tuple[str, ...] = (
+    "inbox_added",
+    "inbox_cleared",
+)
 
 
 class Entry(NamedTuple):

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from gittasks.domain.projections.graph import Step
 
 NAME = "proposals"
+SIGNALS: tuple[str, ...] = (
+    "proposal_opened",
+    "proposal_accepted",
+    "proposal_declined",
+)
 
 Answer = Literal["open", "accepted", "declined"]
 

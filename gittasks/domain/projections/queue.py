@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from gittasks.domain.task_graph import Graph
 
 NAME = "queue"
+SIGNALS: tuple[str, ...] = (
+    "queue_added",
+    "queue_cleared",
+)
 
 
 class Queue(NamedTuple):

@@ -41,25 +41,45 @@ class Fold(Protocol):
 
 
 class Projection(NamedTuple):
-    """One row: its name in signals, its field in the world, the state before all, the fold."""
+    """One row: name, field in the world, the state before all, the fold, the signals it gives."""
 
     name: str
     field: str
     empty: Any
     fold: Fold
+    signals: tuple[str, ...]
 
 
 PROJECTIONS: tuple[Projection, ...] = (
-    Projection(graph.NAME, "graph", graph.GraphState(), graph.fold),
-    Projection(working_state.NAME, "working", working_state.WorkingState(), working_state.fold),
-    Projection(assignments.NAME, "assignments", assignments.Assignments(), assignments.fold),
-    Projection(artifacts.NAME, "artifacts", artifacts.Artifacts(), artifacts.fold),
-    Projection(proposals.NAME, "proposals", proposals.Proposals(), proposals.fold),
-    Projection(inbox.NAME, "inbox", inbox.Inbox(), inbox.fold),
-    Projection(queue.NAME, "queue", queue.Queue(), queue.fold),
-    Projection(costs.NAME, "costs", costs.Costs(), costs.fold),
-    Projection(stages.NAME, "stages", stages.Stages(), stages.fold),
+    Projection(graph.NAME, "graph", graph.GraphState(), graph.fold, graph.SIGNALS),
+    Projection(
+        working_state.NAME,
+        "working",
+        working_state.WorkingState(),
+        working_state.fold,
+        working_state.SIGNALS,
+    ),
+    Projection(
+        assignments.NAME,
+        "assignments",
+        assignments.Assignments(),
+        assignments.fold,
+        assignments.SIGNALS,
+    ),
+    Projection(
+        artifacts.NAME, "artifacts", artifacts.Artifacts(), artifacts.fold, artifacts.SIGNALS
+    ),
+    Projection(
+        proposals.NAME, "proposals", proposals.Proposals(), proposals.fold, proposals.SIGNALS
+    ),
+    Projection(inbox.NAME, "inbox", inbox.Inbox(), inbox.fold, inbox.SIGNALS),
+    Projection(queue.NAME, "queue", queue.Queue(), queue.fold, queue.SIGNALS),
+    Projection(costs.NAME, "costs", costs.Costs(), costs.fold, costs.SIGNALS),
+    Projection(stages.NAME, "stages", stages.Stages(), stages.fold, stages.SIGNALS),
 )
+
+SIGNALS: tuple[str, ...] = tuple(name for row in PROJECTIONS for name in row.signals)
+"""The names of all signals, in the order of the projections."""
 
 
 class World(NamedTuple):

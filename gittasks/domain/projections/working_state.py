@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from gittasks.domain.task import State, Task
 
 NAME = "working_state"
+SIGNALS: tuple[str, ...] = (
+    "agent_killed",
+    "agent_became_idle",
+    "agent_became_working",
+    "session_became_idle",
+    "session_became_working",
+)
 
 WaitingOn = Literal["agent", "checker", "manager", "dependency", "none"]
 """Who has the next move in the project."""
