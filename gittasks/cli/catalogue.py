@@ -45,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "push": ("Share", "Give the remote the events of this clone."),
     "pull": ("Share", "Take over the events of others."),
     "status": ("Look", "Say where things stand."),
+    "review-packet": ("Look", "Gather what a reviewer needs about one task."),
     "watch": ("Look", "Print the events of the ledger as they come."),
     "whoami": ("Look", "Say who is speaking, in which role, and why."),
     "version": ("Look", "Print the versions that matter."),
@@ -98,7 +99,7 @@ def load(name: str) -> frame.Command | frame.Group:
     from importlib import import_module
 
     started = time.monotonic()
-    command = import_module(f"gittasks.cli.commands.{name}").command
+    command = import_module(f"gittasks.cli.commands.{name.replace('-', '_')}").command
     if os.environ.get("GITTASKS_TRACE", "") not in ("", "0"):
         spent = (time.monotonic() - started) * 1000
         os.write(2, f"trace: {spent:7.1f} ms  import {name}\n".encode())
@@ -123,7 +124,7 @@ def overview() -> str:
     for section in SECTIONS:
         lines += ["", f"{section}:"]
         lines += [
-            f"  {name:<12}{summary}"
+            f"  {name:<15}{summary}"
             for name, (place, summary) in COMMANDS.items()
             if place == section
         ]

@@ -5,16 +5,19 @@ Nothing here writes, and there is no way from the object back to the ledger.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.projections import graph_v0
 from gittasks.domain.projections.graph_v0 import GATE_LIMIT
+from gittasks.workflow.queries import Waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gittasks.domain.projections.table import World
     from gittasks.workflow.project import Project
 
-__all__ = ["GATE_LIMIT", "View", "projection"]
+__all__ = ["GATE_LIMIT", "Graphs", "View", "of_items", "projection"]
 
 
 def projection(
@@ -63,3 +66,32 @@ class View:
         return graph_v0.build(
             self.world, task_id, self.source, options, unreadable=self._unreadable
         )
+
+
+class Graphs(NamedTuple):
+    """The graphs around what waits; where nothing waits, the task that matters most instead."""
+
+    by_task: dict[str, dict[str, Any]]
+    instead: Waiting | None = None
+
+
+def of_items(project: Project, waiting: Sequence[str], gate_limit: int | None = None) -> Graphs:
+    """Returns the graphs around the tasks that wait for the manager."""
+    view = View(project)
+    options = graph_v0.Options(GATE_LIMIT if gate_limit is None else gate_limit)
+    instead = None if waiting else _instead(project, view)
+    tasks = waiting if instead is None else (instead.task.id,)
+    drawn = ((task, view.around(task, options)) for task in tasks)
+    return Graphs({task: graph for task, graph in drawn if graph is not None}, instead)
+
+
+def _instead(project: Project, view: View) -> Waiting | None:
+    selected = view.selected
+    task = None if selected is None else project.ledger.snapshot.task(selected)
+    if task is None:
+        return None
+    is_claimed = task.claimed_by is not None
+    reason = f"claimed by {task.claimed_by}" if is_claimed else "ready to be taken"
+    command = f"git tasks {'show' if is_claimed else 'start'} {task.id}"
+    blocking = project.ledger.snapshot.blocking(task.id)
+    return Waiting(task, 0, reason, command, blocking, task.entered_at)

@@ -12,28 +12,40 @@ if TYPE_CHECKING:
     from gittasks.domain.task import Task
     from gittasks.workflow.queries import Waiting
     from gittasks.workflow.status import Overview
+    from gittasks.workflow.task_graph_view import Graphs
 
 
 @frame.command("status", past=True)
 @frame.option("--watch", is_flag=True, help="stay, and say it again whenever it changed")
-def command(session: frame.Session, watch: bool) -> int:
+@frame.option("--include-task-graph", is_flag=True, help="draw the graph of what waits, in JSON")
+@frame.option("--gate-limit", type=frame.IntRange(min=0), metavar="N",
+              help="draw at most N gates in the graph (2)")  # fmt: skip
+def command(
+    session: frame.Session, watch: bool, include_task_graph: bool, gate_limit: int | None
+) -> int:
     """Say where things stand: your task, the inbox, what is ready, what runs."""
     project = session.project
 
-    def look() -> Overview:
-        return standing.overview(project, project.speaker("status").actor)
+    def look() -> tuple[Overview, Graphs | None]:
+        found = standing.overview(project, project.speaker("status").actor)
+        if not include_task_graph or not session.out.json:
+            return found, None
+        from gittasks.workflow import task_graph_view  # cold
+
+        waiting = [row.task.id for row in found.inbox.rows]
+        return found, task_graph_view.of_items(project, waiting, gate_limit)
 
     if not watch:
-        _print(session, look())
+        _print(session, *look())
         return 0
     from gittasks.cli import following  # whoever looks once does not pay for it
 
-    return following.repeated(session, look, lambda seen: _print(session, seen))
+    return following.repeated(session, look, lambda seen: _print(session, *seen))
 
 
-def _print(session: frame.Session, found: Overview) -> None:
+def _print(session: frame.Session, found: Overview, graphs: Graphs | None) -> None:
     if session.out.json:
-        session.answer("status", _as_object(found))
+        session.answer("status", _as_object(found, graphs))
         return
     out = session.out
     if found.here is not None:
@@ -74,7 +86,7 @@ def _line(task: Task) -> str:
     return f"{task.id} {task.state} {redact(task.title)}"
 
 
-def _as_object(found: Overview) -> dict[str, Any]:
+def _as_object(found: Overview, graphs: Graphs | None) -> dict[str, Any]:
     """Returns an answer whose size does not grow with the project."""
     return {
         "task": None if found.here is None else _brief(found.here),
@@ -89,7 +101,7 @@ def _as_object(found: Overview) -> dict[str, Any]:
         if found.remote is None
         else {"remote": found.remote, "unpublished": found.unpublished},
         "attention_queue": {
-            "items": [_waiting(row) for row in found.inbox.rows],
+            "items": _items(found, graphs),
             "truncated": found.inbox.left_out,
         },
         "working_state": {
@@ -114,6 +126,19 @@ def _brief(task: Task) -> dict[str, Any]:
         "priority": task.priority,
         "entered_at": task.entered_at,
     }
+
+
+def _items(found: Overview, graphs: Graphs | None) -> list[dict[str, Any]]:
+    """Returns what waits for the manager; with graphs, what goes on where nothing waits."""
+    items = [_waiting(row) for row in found.inbox.rows]
+    if graphs is None:
+        return items
+    if not items and graphs.instead is not None:
+        items = [_waiting(graphs.instead)]
+    for item in items:
+        if item["id"] in graphs.by_task:
+            item["task_graph_projection"] = graphs.by_task[item["id"]]
+    return items
 
 
 def _waiting(row: Waiting) -> dict[str, Any]:
