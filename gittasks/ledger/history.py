@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from gittasks.domain.events import Event
     from gittasks.domain.projections.table import Fact
-    from gittasks.ledger.view import View
     from gittasks.plumbing.objects import Commit, Reader
     from gittasks.plumbing.repository import Repository
 
@@ -131,14 +130,13 @@ def facts(
         yield Fact(commit, int(committed_at), None, reason, parent=parent)
 
 
-def fact(ledger: View, commit: Commit) -> Fact:
+def fact(commit: Commit, invalid: Collection[str] = ()) -> Fact:
     """Returns what folds are told of one commit that was read as an object."""
     from gittasks.domain.projections.table import Fact
-    from gittasks.ledger import quarantine
 
     parent = commit.parents[0] if commit.parents else ""
     event, reason = None, "It does not verify."
-    if commit.oid not in quarantine.invalid(ledger.state_dir):
+    if commit.oid not in invalid:
         try:
             event, reason = message.decode(commit.message, commit.author_time, commit.oid), ""
         except Corrupt as error:

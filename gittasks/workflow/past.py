@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING
 from gittasks.domain.errors import UnknownTask, UsageFault
 
 if TYPE_CHECKING:
-    from gittasks.ledger.view import View
-    from gittasks.workflow.project import Project
+    from gittasks.plumbing.repository import Repository
 
 
-def commit_at(project: Project, ledger: View, spelling: str) -> str:
+def commit_at(repo: Repository, tip: str, spelling: str) -> str:
     """Returns the commit that is meant; HEAD and @ are the tip, a date the last event until then.
 
     Raises UnknownTask where it is none of the ledger, and UsageFault for words without meaning.
     """
-    tip = ledger.tip
     name = spelling.strip()
     if not name or name.startswith("-"):
         raise UsageFault(f"--at {spelling!r} names no commit.", _HINT)
-    found = named(project, name, tip)
+    found = named(repo, name, tip)
     if found is None:
         seconds = _seconds(name)
         if seconds is None:
             raise UnknownTask(f"The commit {spelling} is not part of the ledger.", _HINT)
-        return _until(project, tip, seconds, spelling)
+        return _until(repo, tip, seconds, spelling)
     from gittasks.plumbing import merging
 
-    if found != tip and not merging.is_ancestor(project.repo, found, tip):
+    if found != tip and not merging.is_ancestor(repo, found, tip):
         raise UnknownTask(f"The commit {spelling} is not part of the ledger.", _HINT)
     return found
 
@@ -38,7 +36,7 @@ _HINT = (
 )
 
 
-def named(project: Project, name: str, tip: str) -> str | None:
+def named(repo: Repository, name: str, tip: str) -> str | None:
     """Returns the commit that git knows by a name; HEAD and @ are the tip of the ledger."""
     name = name.strip()
     for word in ("HEAD", "@"):
@@ -47,7 +45,7 @@ def named(project: Project, name: str, tip: str) -> str | None:
             name = tip + rest
             break
     asked = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return None if name.startswith("-") else project.repo.text(*asked, check=False) or None
+    return None if name.startswith("-") else repo.text(*asked, check=False) or None
 
 
 def _seconds(text: str) -> int | None:
@@ -69,10 +67,10 @@ def _seconds(text: str) -> int | None:
         return None
 
 
-def _until(project: Project, tip: str, seconds: int, spelling: str) -> str:
+def _until(repo: Repository, tip: str, seconds: int, spelling: str) -> str:
     # The dates of a ledger never go back, and the last commit until then is the state of then.
     asked = ("rev-list", "--max-count=1", f"--min-age={seconds}", tip, "--")
-    found = project.repo.text(*asked)
+    found = repo.text(*asked)
     if not found:
         raise UnknownTask(
             f"There was no ledger at {spelling}.", "Run `git tasks log` to see when it began."

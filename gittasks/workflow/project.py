@@ -192,7 +192,7 @@ class Project:
             if self.options.at is not None:
                 from gittasks.workflow.past import commit_at  # most look at the present
 
-                self._ledger.look_at(commit_at(self, self._ledger, self.options.at))
+                self._ledger.look_at(commit_at(self.repo, self._ledger.tip, self.options.at))
         return self._ledger
 
     @property

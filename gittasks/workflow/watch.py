@@ -221,7 +221,7 @@ class Follower:
     def _signals(self, commit: Commit) -> tuple[Signal, ...]:
         """Returns what a commit gives on top of the world before it."""
         from gittasks.domain.projections import table
-        from gittasks.ledger import history, worlds
+        from gittasks.ledger import history, quarantine, worlds
 
         parent = commit.parents[0] if commit.parents else None
         world = self._world
@@ -230,7 +230,8 @@ class Follower:
             return ()
         if world is None or world.oid != parent:
             world = worlds.at(self.project.ledger, parent)
-        self._world, signals = table.fold(world, history.fact(self.project.ledger, commit))
+        invalid = quarantine.invalid(self.project.ledger.state_dir)
+        self._world, signals = table.fold(world, history.fact(commit, invalid))
         return signals
 
     def _since(self, last: str, tip: str) -> Iterator[tuple[Commit | None, Entry | None]]:
@@ -368,7 +369,7 @@ def _words(error: Exception) -> str:
 
 def _resolved(project: Project, spelling: str, tip: str) -> str:
     """Returns the commit that a cursor names, be it one that the ledger has replaced."""
-    found = named(project, spelling, tip)
+    found = named(project.repo, spelling, tip)
     if found is None or merging.merge_base(project.repo, found, tip) is None:
         raise UnknownTask(
             f"The commit {spelling} is not part of the ledger.",
