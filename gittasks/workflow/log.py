@@ -30,7 +30,7 @@ def log(
 
     tip = project.ledger.tip
     invalid = quarantine.invalid(project.ledger.state_dir)
-    arguments = [tip] if since is None else [*_newer_than(project, tip, since), tip]
+    arguments = [tip] if since is None else [*newer_than(project, tip, since), tip]
     if task_id is None:
         for one in history.commits(project.repo, arguments, limit=limit, invalid=invalid):
             yield Entry(one.oid, one.event, one.subject)
@@ -48,7 +48,7 @@ def log(
         yield Entry(one.oid, one.event, one.subject)
 
 
-def _newer_than(project: Project, tip: str, since: str) -> tuple[str, ...]:
+def newer_than(project: Project, tip: str, since: str) -> tuple[str, ...]:
     """Returns how git is asked for what is newer than a commit, a date or an age."""
     from gittasks.plumbing import merging
 
