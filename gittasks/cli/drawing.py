@@ -106,7 +106,8 @@ def _box(task: Task, now: int) -> Box:
 
 def clean(text: str) -> str:
     """Returns a text on one line in which nothing steers a terminal or turns the direction."""
-    return escape(" ".join(text.split()))
+    # No XML may hold the last two, not even by number.
+    return escape(" ".join(text.split())).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})
 
 
 def outline(picture: Picture) -> list[str]:
@@ -278,9 +279,7 @@ def _for_xml(text: str) -> str:
 
 
 _ENTITIES = {
-    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;",
-    # No XML may hold them, not even by number.
-    "\ufffe": "\ufffd", "\uffff": "\ufffd",
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"
 }  # fmt: skip
 
 
