@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 from tests.benchmarks.fixtures import Plan
-from tests.benchmarks.measure import Budget
+from tests.benchmarks.measure import Budget, Sample
 from tests.benchmarks.table import Row, cpu_row
 
 AN_EVENT = 15e-6
@@ -14,17 +15,17 @@ OF_A_TASK = Budget(r=60)
 OF_A_TASK_WITH_GRAPH = Budget(r=12)
 LAST = Budget(r=2.5)
 
-FOLD = """
+WORLD = """
 import sys
-from gittasks.domain.task_graph import evolve
+from gittasks.ledger import worlds
 from gittasks.workflow.project import Project
-events = list(Project.open().ledger.log(limit=int(sys.argv[1])))
-tasks = {}
-for recorded in reversed(events):
-    event = recorded.event
-    if event.task is not None:
-        tasks[event.task], _ = evolve(tasks.get(event.task), b"", event)
+ledger = Project.open().ledger
+worlds.at(ledger, ledger.repo.text("rev-parse", sys.argv[1]).strip(), worth=int(sys.argv[2]))
 """
+AT_ONCE = 1
+NEVER = 10**9
+"""After how many events a checkpoint is kept."""
+SUFFIX = 500
 
 
 def rows(plan: Plan) -> Iterator[Row]:
@@ -36,15 +37,9 @@ def rows(plan: Plan) -> Iterator[Row]:
         "start": partial(machine.tasks, repo, "show", "42"),
         "task": partial(machine.tasks, repo, "log", "42"),
         "last": partial(machine.tasks, repo, "log", "--limit", "10"),
-        "one": partial(machine.run, [machine.python, "-c", FOLD, "0"], repo),
-        "fold": partial(machine.run, [machine.python, "-c", FOLD, "-1"], repo),
     }
     found, units, _ = machine.interleaved(repo, cases, min(machine.rounds, 7))
-    fold = found["fold"] - found["one"]
-    target = Budget(seconds=AN_EVENT * plan.events)
-    row = cpu_row("fold of the whole ledger", where, fold, units, target)
-    each = fold / plan.events * 1e6
-    yield row._replace(measured=f"{each:.1f} us an event", target="<= 15 us an event")
+    yield from _folds(plan)
     task = found["task"] - found["start"]
     yield cpu_row("history of one task, beyond a warm show", where, task, units, OF_A_TASK)
     last = found["last"] - found["start"]
@@ -63,3 +58,37 @@ def rows(plan: Plan) -> Iterator[Row]:
     name = "history of one task, beyond a warm show, with a commit-graph"
     yield cpu_row(name, where, task, units, OF_A_TASK_WITH_GRAPH)
     plan.fixtures.drop(copy)
+
+
+def _folds(plan: Plan) -> Iterator[Row]:
+    """Yields what an event costs in all projections: from the first one on, and on a checkpoint."""
+    machine, branch = plan.machine, "refs/heads/gittasks"
+    repo = plan.fixtures.copy(plan.fixtures.events(plan.events))
+    kept = plan.fixtures.copy(repo)
+
+    def world(folder: Path, revision: str, worth: int) -> Sample:
+        line = [machine.python, "-c", WORLD, f"{branch}{revision}", str(worth)]
+        return machine.run(line, folder)
+
+    world(kept, f"~{SUFFIX}", AT_ONCE)
+    found, units, _ = machine.interleaved(
+        repo,
+        {
+            "first": partial(world, repo, f"~{plan.events - 1}", NEVER),
+            "whole": partial(world, repo, "", NEVER),
+            "loaded": partial(world, kept, f"~{SUFFIX}", NEVER),
+            "suffix": partial(world, kept, "", NEVER),
+        },
+        min(machine.rounds, 5),
+    )
+    for name, what, cost, count in (
+        ("whole", "fold of the whole ledger into all projections", "first", plan.events),
+        ("suffix", f"fold of {SUFFIX} events on a checkpoint", "loaded", SUFFIX),
+    ):
+        spent = found[name] - found[cost]
+        where = f"{plan.events // 1000}k events"
+        row = cpu_row(what, where, spent, units, Budget(seconds=AN_EVENT * count))
+        each = spent / count * 1e6
+        yield row._replace(measured=f"{each:.1f} us an event", target="<= 15 us an event")
+    for copy in (repo, kept):
+        plan.fixtures.drop(copy)

@@ -47,6 +47,8 @@ def story(home: Path) -> tuple[Path, dict[str, dict[str, Any]]]:
     def remember() -> None:
         tip = git(folder, "rev-parse", "gittasks")
         said[tip] = {words: _said(folder, words) for words in ASKED}
+        # Until when the numbers go is the time of the question, or of the commit.
+        said[tip]["stats"] = _said(folder, "stats", "--at", tip)
 
     tasks_inprocess(folder, "init")
     tasks_inprocess(folder, "new", "One", "--enter", "work", "--check", "true")

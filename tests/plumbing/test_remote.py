@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import threading
 import time
 from pathlib import Path
@@ -861,7 +860,8 @@ def test_a_fetch_with_nothing_new_is_quick(team: Team) -> None:
             started = time.perf_counter()
             call()  # type: ignore[operator]
             times.append(time.perf_counter() - started)
-        return statistics.median(times)
+        # Whatever else the machine does only makes them longer.
+        return min(times)
 
     unit = spent(lambda: repo.text("rev-parse", "HEAD"))
     assert spent(lambda: remote.fetch(repo, "origin", {LEDGER: OURS})) / unit < 12
