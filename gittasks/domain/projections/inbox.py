@@ -102,7 +102,7 @@ def affected(step: Step) -> Iterable[Task]:
     before, after = step.before, step.after
     if after is None:
         return ()
-    if before is not None and before.outcome == after.outcome:
+    if after.supersedes is None if before is None else before.outcome == after.outcome:
         return (after,)
     # An end, and a successor, say something about whoever waits.
     waiting = dependencies.waiters(step.graph, after.id)
