@@ -193,6 +193,9 @@ def event_ids(message: bytes) -> tuple[str, ...]:
     return (message[at + len(mark) :].split(b"\n", 1)[0].decode("ascii", "replace"),)
 
 
+_NOT_FIRST = ("", " ", '"')
+
+
 class _Malformed(Exception):
     def __init__(self, words: str, hint: str | None = None) -> None:
         super().__init__(words)
@@ -225,13 +228,21 @@ def _decode(message: bytes, at: int) -> Event:
 
 def _trailers(lines: list[str]) -> dict[str, str]:
     values: dict[str, str] = {}
+    last = -1
+    is_ordered = True
     for line in lines:
         name, separator, value = line.partition(": ")
-        if name not in _ORDER or not separator:
+        order = _ORDER.get(name)
+        if order is None or not separator:
             raise _Malformed(f"it has an unknown line {line[:60]!r} among its trailers")
-        if name in values:
-            raise _Malformed(f"it has the trailer {name} twice")
-        values[name] = value if name == "Data" else _read(name, value)
+        if order <= last:
+            if name in values:
+                raise _Malformed(f"it has the trailer {name} twice")
+            is_ordered = False
+        last = order
+        # Nearly every value is spelled as it is; only the others are worth a closer look.
+        is_plain = value.isprintable() and value[:1] not in _NOT_FIRST and value[-1] != " "
+        values[name] = value if is_plain or name == "Data" else _read(name, value)
     version = values.get("Event-Version", "")
     if version != str(EVENT_VERSION):
         if version.isdecimal() and int(version) > EVENT_VERSION:
@@ -247,8 +258,7 @@ def _trailers(lines: list[str]) -> dict[str, str]:
     missing = [name for name in needed if name not in values]
     if missing:
         raise _Malformed(f"it lacks the trailer {', '.join(missing)}")
-    order = [_ORDER[name] for name in values]
-    if order != sorted(order):
+    if not is_ordered:
         raise _Malformed("its trailers are not in the order of the format")
     return values
 
