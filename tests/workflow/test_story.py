@@ -14,6 +14,7 @@ import pytest
 from tests.support.cli import CHECKOUT, tasks
 from tests.support.git import git, make_repository
 from tests.support.story import Story, play
+from tests.support.worlds import assert_derivations_agree
 
 # The longest story of the suite: about seventy commands, one process each.
 pytestmark = pytest.mark.timeout(600)
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.timeout(600)
 def _assert_well_ended(story: Story, base: str, before: str) -> None:
     repository = story.repository
     tasks(repository, "fsck")
+    assert assert_derivations_agree(repository, every=7) > 100
     subjects = git(repository, "log", "--first-parent", "--format=%s", f"{before}..{base}")
     landed = sorted(line.split(":")[0] for line in subjects.splitlines())
     assert landed == sorted(task for task in story.landed if task != story.landed[-1])
