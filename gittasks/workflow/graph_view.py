@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gittasks.domain.errors import UsageFault
-from gittasks.workflow.queries import snapshot_of, task_of
+from gittasks.workflow.queries import Filter, snapshot_of, task_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def view(
         tuple(edge for edge in named if edge.named in shown),
         unread,
         task_id,
-        snapshot.count() - len(tasks),
+        snapshot.count(Filter(include_closed=True)) - len(tasks),
         snapshot.problems(),
     )
 

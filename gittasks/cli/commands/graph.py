@@ -53,7 +53,9 @@ def command(
     picture = drawing.picture(view, project.clock())
     if form == "text":
         out.page()
-        out.rows(drawing.outline(picture), head=6) if picture.boxes else out.say("No task is open.")
+        out.rows(drawing.outline(picture), head=6)
+        if not picture.boxes:
+            out.say("There is nothing to draw.")
         rows.tell(session, found, redacted=True)
         return
     draw = {"mermaid": drawing.mermaid, "dot": drawing.dot, "svg": drawing.svg}[form]
