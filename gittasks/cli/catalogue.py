@@ -55,6 +55,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("Look", "Explain a command."),
     "quickstart": ("Look", "Play a two-minute story in a throw-away repository."),
     "config": ("Keep in order", "Read or set what all clones share."),
+    "export": ("Keep in order", "Print every task as JSON lines."),
+    "import": ("Keep in order", "Take over the tasks of another tool."),
     "fsck": ("Keep in order", "Verify every document and every commit of the ledger."),
     "recover": ("Keep in order", "Finish or undo what a crash left."),
     "gc": ("Keep in order", "Remove finished worktrees and branches."),
@@ -102,7 +104,9 @@ def load(name: str) -> frame.Command | frame.Group:
     from importlib import import_module
 
     started = time.monotonic()
-    command = import_module(f"gittasks.cli.commands.{name.replace('-', '_')}").command
+    # Some words of the command line are no names for Python.
+    file = "import_" if name == "import" else name.replace("-", "_")
+    command = import_module(f"gittasks.cli.commands.{file}").command
     if os.environ.get("GITTASKS_TRACE", "") not in ("", "0"):
         spent = (time.monotonic() - started) * 1000
         os.write(2, f"trace: {spent:7.1f} ms  import {name}\n".encode())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from gittasks.domain import machine
 from gittasks.domain.errors import Cycle, UsageFault
 from gittasks.domain.ids import parse_id
-from gittasks.domain.requests import Create, Reparent, Submit
+from gittasks.domain.requests import Abort, Create, Reparent, Submit
 from gittasks.domain.rules.create import checked_title
 from gittasks.domain.task import PRIORITY
 from gittasks.domain.task_graph import free_ids
@@ -32,6 +32,8 @@ class Wanted(NamedTuple):
     create: Create
     enter: Entry | None = None
     key: str | None = None
+    over: str | None = None
+    """Why it is closed as soon as it is written down, where it is."""
 
 
 class New(NamedTuple):
@@ -59,7 +61,7 @@ def create(project: Project, new: New) -> Outcome:
     key = new.idempotency_key
     request = Create(
         title=title,
-        uid=_uid(None if key is None else ("key", key)),
+        uid=uid_of(None if key is None else ("key", key)),
         body=_template(project) if new.body is None else new.body,
         labels=(*new.labels, *project.settings.labels),
         priority=new.priority,
@@ -122,7 +124,7 @@ def _listed_request(
         mark = ("line", *task._replace(line=0))
     return Create(
         title=checked_title(task.title),
-        uid=_uid(mark),
+        uid=uid_of(mark),
         body=task.body,
         labels=(*task.labels, *project.settings.labels),
         priority=task.priority,
@@ -132,7 +134,7 @@ def _listed_request(
     )
 
 
-def _uid(mark: tuple[object, ...] | None) -> str:
+def uid_of(mark: tuple[object, ...] | None) -> str:
     """Returns a fresh uid, or the one that belongs to a key, the same in every clone."""
     if mark is None:
         return os.urandom(16).hex()
@@ -144,9 +146,9 @@ def _uid(mark: tuple[object, ...] | None) -> str:
 
 def _carry_out(project: Project, wanted: Sequence[Wanted]) -> list[Outcome]:
     speaker = project.speaker("new")
-    order = _order(wanted)
+    order = in_order(wanted)
     appended = project.apply(
-        lambda graph: _requests(graph, wanted, order), speaker, publishing=Publishing(fresh=False)
+        lambda graph: requests(graph, wanted, order), speaker, publishing=Publishing(fresh=False)
     )
     commands = [check for one in wanted for check in one.create.checks]
     if commands and speaker.role == "manager":
@@ -177,14 +179,18 @@ def _repeated(known: Sequence[str], asked: int) -> list[str]:
     return [f"{len(known)} of {asked} tasks were created with their keys before."] if known else []
 
 
-def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> Iterator[Request]:
-    """Creates all tasks before any is dispatched; what is there already stays as it is."""
+def requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> Iterator[Request]:
+    """Creates all tasks before any is dispatched; what is there already stays as it is.
+
+    `order` are the positions of the tasks as `in_order` gives them.
+    """
     # Numbers are given in the order of creation, so each is known before it is there.
     numbers = free_ids(graph)
     keys = {one.key for one in wanted if one.key is not None}
     ids: dict[str, str] = {}
     below: list[Reparent] = []
     dispatched: list[Submit] = []
+    over: list[Abort] = []
     for position in order:
         one = wanted[position]
         present = graph.with_uid(one.create.uid)
@@ -198,6 +204,8 @@ def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> I
                 depends_on=tuple(ids.get(name, name) for name in one.create.depends_on),
                 parent=ids.get(parent, parent) if parent else None,
             )
+            if one.over is not None:
+                over.append(Abort(present, one.over))
             if one.enter is not None:
                 dispatched.append(Submit(present, enter=machine.ENTRIES[one.enter]))
         if one.key is not None:
@@ -206,9 +214,11 @@ def _requests(graph: Graph, wanted: Sequence[Wanted], order: Sequence[int]) -> I
         assert move.parent is not None
         yield move._replace(parent=ids[move.parent])
     yield from dispatched
+    # Children end before their parent does.
+    yield from reversed(over)
 
 
-def _order(wanted: Sequence[Wanted]) -> list[int]:
+def in_order(wanted: Sequence[Wanted]) -> list[int]:
     """Returns the positions in an order in which each comes after what it needs.
 
     Whoever stands higher in the file comes first, where that is possible. Parents come before
