@@ -63,7 +63,9 @@ def newer_than(project: Project, tip: str, since: str) -> tuple[str, ...]:
                 f"The commit {since} is not part of the ledger.",
                 "Name a commit of `git tasks log`, a date, or an age such as 2.days.",
             )
-    age = repo.text("rev-parse", f"--since={since}").removeprefix("--max-age=")
+    # To a day without a time git gives the present one.
+    when = f"{since}T00:00:00" if _is_day(since) else since
+    age = repo.text("rev-parse", f"--since={when}").removeprefix("--max-age=")
     # For words that mean nothing git takes the present moment.
     if since.strip().lower() != "now" and abs(int(age) - time.time()) <= 2:  # noqa: TID251
         raise UsageFault(
@@ -71,3 +73,8 @@ def newer_than(project: Project, tip: str, since: str) -> tuple[str, ...]:
             "Give a date such as 2026-11-30, an age such as 2.days, or a commit.",
         )
     return (f"--max-age={age}",)
+
+
+def _is_day(text: str) -> bool:
+    parts = text.split("-")
+    return [len(part) for part in parts] == [4, 2, 2] and "".join(parts).isdecimal()
