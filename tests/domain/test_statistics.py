@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gittasks.domain.events import CheckResult
 from gittasks.domain.projections import table
 from gittasks.domain.projections.costs import Spent
 from gittasks.domain.projections.statistics import (
@@ -17,7 +18,7 @@ from gittasks.domain.projections.statistics import (
     statistics,
 )
 from gittasks.domain.projections.table import Fact, World
-from gittasks.domain.requests import Abort, Feedback, Submit
+from gittasks.domain.requests import Abort, Feedback, RecordCheck, Submit
 from gittasks.domain.task import Cost, Role, State
 from gittasks.domain.times import seconds_of
 from tests.support.builders import hexadecimal
@@ -50,6 +51,11 @@ class Ledger(Story):
         role: Role = "reviewer" if task.state == "WORK_REVIEW" else "worker"
         self.says(finish(task, cost=cost), role, actor, claim)
 
+    def checks(self, number: int, *findings: str, ran: bool = True) -> None:
+        tip = self.task(number).submitted_tip or ""
+        results = (CheckResult("test", len(findings), "0" * 64),) if ran else ()
+        self.says(RecordCheck(f"{number:06d}", tip, results, findings), "checker", "runner")
+
     def world(self, until: int) -> World:
         """Returns the world of all that happened before a minute."""
         events = [event for event in self.past if event.at < minute(until)]
@@ -78,21 +84,21 @@ def ledger() -> Ledger:
     claim = story.at(20).claims(1, "bob")
     other = story.at(30).claims(2, "eve")
     story.at(40).submits(1, "bob", claim, cost("WORK", 20, 0.5, 1000))
-    story.at(41).is_checked(1, "It fails.")
+    story.at(41).checks(1, "It fails.")
     claim = story.at(45).claims(1, "bob")
     story.at(55).submits(1, "bob", claim, cost("WORK", 10, 0.25, 500))
-    story.at(56).is_checked(1)
+    story.at(56).checks(1)
     claim = story.at(60).claims(1, "rita")
     review = Feedback("000001", ("Too short.",), cost=cost("WORK_REVIEW", 10, 0.1, 200))
     story.at(70).says(review, "reviewer", "rita", claim)
     claim = story.at(71).claims(1, "bob")
     story.at(81).submits(1, "bob", claim, cost("WORK", 10, 0.25, 500))
-    story.at(82).is_checked(1)
+    story.at(82).checks(1)
     claim = story.at(84).claims(1, "rita")
     story.at(92).submits(1, "rita", claim, cost("WORK_REVIEW", 8, 0.05, 100))
     story.at(100).lands(1)
     story.at(NEXT_DAY).submits(2, "eve", other)
-    story.at(NEXT_DAY + 1).is_checked(2)
+    story.at(NEXT_DAY + 1).checks(2)
     other = story.at(NEXT_DAY + 2).claims(2, "rita")
     story.at(NEXT_DAY + 10).submits(2, "rita", other)
     story.at(NEXT_DAY + 20).says(Feedback("000002", ("Not this.",)))
@@ -178,6 +184,15 @@ def test_what_was_rejected_before_does_not_pass_at_once_since(ledger: Ledger) ->
     assert found.checks == Yield(accepted=1)
     # The second half of the day has two of the five claims.
     assert found.spent == Spent(2, 1080, 0.3, 600)
+
+
+def test_a_task_without_checks_has_passed_none() -> None:
+    story = Ledger()
+    story.creates_one(1)
+    story.dispatches(1)
+    story.finishes(1)
+    story.checks(1, ran=False)
+    assert statistics(story.world(10**6), minute(0)).checks == Yield()
 
 
 def test_the_rejections_are_those_of_all_who_judge(ledger: Ledger) -> None:

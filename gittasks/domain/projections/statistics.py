@@ -173,13 +173,20 @@ def _counted(words: Iterable[str]) -> Done:
 def _brought(
     world: World, before: World | None
 ) -> Iterator[tuple[Sequence[Review], Sequence[Review], Sequence[CheckRun], bool]]:
-    """Yields for each task the verdicts before and since, the check runs since, if any were before."""
+    """Yields for each task the verdicts before and since, the check runs since, if any were before.
+
+    What had no checks has passed nothing.
+    """
     for task, found in world.artifacts.tasks.items():
         known = (None if before is None else before.artifacts.tasks.get(task)) or Artifact()
         if known is not found:
             count = len(known.reviews)
-            runs = found.checks[len(known.checks) :]
-            yield known.reviews, found.reviews[count:], runs, bool(known.checks)
+            runs = [run for run in found.checks[len(known.checks) :] if _ran(run)]
+            yield known.reviews, found.reviews[count:], runs, any(map(_ran, known.checks))
+
+
+def _ran(run: CheckRun) -> bool:
+    return bool(run.results) or not run.passed
 
 
 def _reviews(world: World, before: World | None) -> tuple[tuple[State, Yield], ...]:
