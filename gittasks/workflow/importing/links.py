@@ -200,7 +200,9 @@ def _mark_rings(placed: Mapping[str, Placed], bad: Mapping[str, list[_Bad]]) -> 
         key: [name for name in one.needs if name in placed] for key, one in placed.items()
     }
     for key, one in placed.items():
-        if one.parent in waits and not any(b.field == "parent" for b in bad[key]):
+        # What a ledger allows comes from a ledger as it is.
+        is_waited_for = one.parent in waits and one.item.uid is None
+        if is_waited_for and not any(b.field == "parent" for b in bad[key]):
             waits[one.parent].append(key)
     for ring in _rings(waits):
         members = set(ring)

@@ -81,4 +81,7 @@ def first(data: bytes) -> dict[str, Any] | None:
 
 
 def _why(error: Exception) -> str:
-    return error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    deep = isinstance(error, RecursionError)
+    return "it is nested too deeply" if deep else "a number in it is too long"
