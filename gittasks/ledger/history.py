@@ -103,16 +103,23 @@ def commits(
 
 
 def facts(
-    repo: Repository, tip: str, after: str | None = None, *, invalid: Collection[str] = ()
+    repo: Repository,
+    tip: str,
+    after: str | None = None,
+    *,
+    about: str | None = None,
+    invalid: Collection[str] = (),
 ) -> Iterator[Fact]:
     """Yields what folds are told of each commit behind `after`, oldest first.
 
-    What is no event, or is known to be `invalid`, is told as that, and never stops the rest.
+    What is no event, or is known to be `invalid`, is told as that, and never stops the rest. With
+    `about` most commits are left out that do not concern this task.
     """
     from gittasks.domain.projections.table import Fact
 
     revisions = (tip,) if after is None else (tip, f"^{after}")
-    for record in _records(repo, _FACT, ("--reverse", *revisions)):
+    wanted = () if about is None else ("--fixed-strings", f"--grep=Task: {about}")
+    for record in _records(repo, _FACT, ("--reverse", *wanted, *revisions)):
         oid, parents, at, committed_at, text = record.split(b"\n", 4)
         commit, parent = oid.decode("ascii"), parents[: len(oid)].decode("ascii")
         if commit in invalid:

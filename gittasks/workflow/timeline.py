@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gittasks.domain.errors import Corrupt
+from gittasks.workflow.queries import task_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -38,22 +41,30 @@ class Timeline(NamedTuple):
 
 
 def of_task(project: Project, task_id: str, limit: int | None = None) -> Timeline:
-    """Returns the transitions of one task, from its history alone."""
-    from gittasks.workflow.log import log
-
-    entries = [(entry.oid, entry.event) for entry in log(project, task_id)]
-    return _newest(_moved(reversed(entries)), limit)
+    """Returns the transitions of one task, from its history alone; raises UnknownTask."""
+    try:
+        task_of(project, task_id)
+    except Corrupt:
+        # What its document should say can still be told.
+        pass
+    told = ((oid, event) for oid, event in _told(project, task_id) if event.task == task_id)
+    return _newest(_moved(told), limit)
 
 
 def of_all(project: Project, limit: int | None = None) -> Timeline:
-    """Returns the transitions of all tasks; a commit that is no event does not count."""
+    """Returns the transitions of all tasks."""
+    return _newest(_moved(_told(project)), limit)
+
+
+def _told(project: Project, about: str | None = None) -> Iterator[tuple[str, Event]]:
+    """Yields commits and their events, oldest first; a commit that is none does not count."""
     from gittasks.ledger import history, quarantine
 
     ledger = project.ledger
     invalid = quarantine.invalid(ledger.state_dir)
-    facts = history.facts(project.repo, ledger.tip, invalid=invalid)
-    told = ((fact.oid, fact.event) for fact in facts if fact.event is not None)
-    return _newest(_moved(told), limit)
+    for fact in history.facts(project.repo, ledger.tip, about=about, invalid=invalid):
+        if fact.event is not None:
+            yield fact.oid, fact.event
 
 
 def _moved(told: Iterable[tuple[str, Event]]) -> Iterator[Moved]:

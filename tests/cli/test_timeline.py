@@ -241,13 +241,14 @@ def test_an_empty_ledger_has_nothing_to_tell(empty: Path) -> None:
     assert tasks_inprocess(empty, "stats", "--json").json()["data"]["stages"] == []
 
 
-def test_a_bad_document_and_a_commit_that_is_none_stop_neither(home: Path) -> None:
+def test_bad_documents_and_commits_that_are_none_stop_neither(home: Path) -> None:
     project = _written(home / "project")
     ledger = open_ledger(project, START + 26 * HOUR)
-    by_hand(ledger, b"by hand\n", {"tasks/0000/000004.md": b"nothing\n"})
+    by_hand(ledger, b"by hand\n\nTask: 000001\n", {"tasks/0000/000004.md": b"nothing\n"})
+    by_hand(ledger, b"again\n", {"tasks/0000/000001.md": b"---\nbroken\n"})
     ledger.close()
     assert len(tasks_inprocess(project, "timeline", "--json").json()["data"]) == len(STEPS)
     assert len(tasks_inprocess(project, "timeline", "1", "--json").json()["data"]) == 4
     found = tasks_inprocess(project, "stats", "--json").json()
     assert found["data"]["tasks"] == {"created": 3, "landed": 0, "aborted": 1}
-    assert [problem["task"] for problem in found["problems"]] == ["000004"]
+    assert [problem["task"] for problem in found["problems"]] == ["000001", "000004"]

@@ -25,8 +25,7 @@ def command(session: frame.Session, task: str | None, limit: int | None) -> None
     if task is None:
         found = timeline.of_all(project, queries.ROW_LIMIT if limit is None else limit)
     else:
-        about = queries.task_of(project, project.resolve(task))
-        found = timeline.of_task(project, about.id, limit)
+        found = timeline.of_task(project, project.resolve(task), limit)
     if session.out.json:
         data = [as_object(row, named=task is None) for row in found.rows]
         more = {"truncated": found.left_out} if found.left_out else {}
