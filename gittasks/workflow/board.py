@@ -45,7 +45,7 @@ def board(project: Project) -> dict[str, Any]:
     now = project.clock()
     snapshot = ledger.snapshot
     world = worlds.at(ledger, ledger.tip)
-    shown, left_out = _shown(snapshot.all_tasks())
+    shown, left_out = newest(snapshot.all_tasks())
     ready = queries.ready(project, None, ROW_LIMIT, None)
     inbox = queries.inbox(project, ROW_LIMIT)
     graph = graph_view.view(project)
@@ -93,6 +93,17 @@ def good_until(data: Mapping[str, Any]) -> int | None:
     return min(ends, default=None)
 
 
+def newest(tasks: list[Task], limit: int = CLOSED_LIMIT) -> tuple[list[Task], int]:
+    """Returns the open tasks and the newest closed ones, lowest id first, and how many are left."""
+    closed = [task for task in tasks if not task.is_open]
+    if len(closed) <= limit:
+        return tasks, 0
+    kept = sorted(closed, key=lambda task: (task.entered_at, task.id))[len(closed) - limit :]
+    ids = {task.id for task in kept}
+    shown = [task for task in tasks if task.is_open or task.id in ids]
+    return shown, len(tasks) - len(shown)
+
+
 class _Names:
     """The names of people and agents, each once; a history says only which."""
 
@@ -105,17 +116,6 @@ class _Names:
             self._places[name] = len(self.found)
             self.found.append(_text(name))
         return self._places[name]
-
-
-def _shown(tasks: list[Task]) -> tuple[list[Task], int]:
-    """Returns the open tasks and the newest closed ones, lowest id first, and how many are left."""
-    closed = [task for task in tasks if not task.is_open]
-    if len(closed) <= CLOSED_LIMIT:
-        return tasks, 0
-    kept = sorted(closed, key=lambda task: (task.entered_at, task.id))[-CLOSED_LIMIT:]
-    ids = {task.id for task in kept}
-    shown = [task for task in tasks if task.is_open or task.id in ids]
-    return shown, len(tasks) - len(shown)
 
 
 def _task(task: Task, world: World, now: int, names: _Names) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Browser:
         self._pid = os.posix_spawn(
             str(PROGRAM),
             [str(PROGRAM), *_FLAGS, f"--user-data-dir={folder}", "about:blank"],
-            os.environ,
+            {**os.environ, "HOME": str(folder)},
             # It listens at 3 and answers at 4.
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, here, there)

@@ -299,10 +299,11 @@
       after.set(from, [...(after.get(from) || []), to]);
       before.set(to, [...(before.get(to) || []), from]);
     }
-    if (!spots.has(chosen)) chosen = order.find((id) => !filtered || isWished(byTask.get(id), wanted)) || order[0];
+    const hits = new Set(order.filter((id) => isWished(byTask.get(id), wanted)));
+    if (!spots.has(chosen)) chosen = order.find((id) => hits.has(id)) || order[0];
     const full = [width + 2 * MARGIN, height + 2 * MARGIN];
     const picture = svgEl('svg', {viewBox: [-MARGIN, -MARGIN, ...full].join(' '), role: 'group', 'aria-label': 'The graph of ' + plural(order.length, 'task') + '. Arrow keys follow the arrows, Enter opens a task.'});
-    const defs = svgEl('defs', {}), marker = svgEl('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse'});
+    const defs = svgEl('defs', {}), marker = svgEl('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerUnits: 'userSpaceOnUse', markerWidth: 9, markerHeight: 9, orient: 'auto-start-reverse'});
     marker.append(svgEl('path', {d: 'M0 0 8 4 0 8z', class: 'tip'}));
     defs.append(marker);
     const edges = svgEl('g', {'aria-hidden': 'true'}), boxes = svgEl('g', {});
@@ -347,7 +348,7 @@
       for (const one of boxes.children) {
         const id = one.dataset.task;
         one.classList.toggle('near', beside.has(id) && canvas.contains(document.activeElement));
-        one.classList.toggle('faint', filtered && !isWished(byTask.get(id), wanted));
+        one.classList.toggle('faint', filtered && !hits.has(id));
         one.setAttribute('tabindex', id === chosen ? '0' : '-1');
       }
       const drawn = [];
@@ -357,7 +358,7 @@
         const first = Math.min(points[0], points[points.length - 2]), last = Math.max(points[0], points[points.length - 2]);
         if (!all && (last < left || first > right || high < top || low > bottom)) continue;
         const close = (from === chosen || to === chosen) && canvas.contains(document.activeElement);
-        const line = svgEl('path', {d: curve(points), class: 'edge ' + (kind === 'depends_on' ? 'needs' : kind === 'parent' ? 'parent' : 'later') + (close ? ' near' : '')});
+        const line = svgEl('path', {d: curve(points), class: 'edge ' + (kind === 'depends_on' ? 'needs' : kind === 'parent' ? 'parent' : 'later') + (close ? ' near' : '') + (filtered && !hits.has(from) && !hits.has(to) ? ' faint' : '')});
         if (kind !== 'parent') line.setAttribute('marker-end', 'url(#tip)');
         drawn.push(line);
       }
@@ -367,7 +368,7 @@
     function box(id, plain) {
       const task = byTask.get(id), [x, y] = spots.get(id);
       const words = [id, stateOf(task), task.title, task.needs && 'needs ' + task.needs.join(', '), task.holder && 'with ' + task.holder].filter(Boolean).join(', ');
-      const made = svgEl('g', {class: 'box ' + groupOf(task), transform: 'translate(' + x + ' ' + y + ')', role: 'button', tabindex: '-1', 'data-task': id, 'data-key': 'box-' + id, 'data-plain': String(plain), 'aria-label': words});
+      const made = svgEl('g', {class: 'box ' + groupOf(task) + (plain ? ' plain' : ''), transform: 'translate(' + x + ' ' + y + ')', role: 'button', tabindex: '-1', 'data-task': id, 'data-key': 'box-' + id, 'data-plain': String(plain), 'aria-label': words});
       made.append(svgEl('title', {}, id + ' ' + task.title), svgEl('rect', {width: BOX_WIDTH, height: BOX_HEIGHT, rx: 6}), svgEl('path', {class: 'mark', d: 'M4 7v' + (BOX_HEIGHT - 14)}));
       if (!plain) made.append(svgEl('text', {x: 14, y: 18, class: 'head'}, id + ' ' + GROUPS[groupOf(task)][1] + ' ' + stateOf(task)), svgEl('text', {x: 14, y: 34}, wide(task.title, 29)));
       return made;

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ADDRESS = "127.0.0.1"
-CONNECTIONS = 16
-"""How many requests are answered at once; one more is sent away."""
-IDLE_SECONDS = 5.0
-"""How long a client may say nothing, or take nothing."""
-WHOLE_SECONDS = 20.0
-"""How long one request may take from its first byte to the last one of the answer."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -48,6 +42,17 @@ class Answer(NamedTuple):
     tag: str
 
 
+class Limits(NamedTuple):
+    """How much one client may ask of the server."""
+
+    connections: int = 16
+    """How many requests are answered at once; one more is sent away."""
+    idle_seconds: float = 5.0
+    """How long a client may say nothing, or take nothing."""
+    whole_seconds: float = 20.0
+    """How long it may take from the first byte of a request to the last one of the answer."""
+
+
 class Server(socketserver.ThreadingMixIn, HTTPServer):
     """Answers until it is closed; `show` says with what."""
 
@@ -55,11 +60,18 @@ class Server(socketserver.ThreadingMixIn, HTTPServer):
     block_on_close = False
     request_queue_size = 32
 
-    def __init__(self, port: int, token: str, answer: Answer) -> None:
+    def __init__(
+        self,
+        port: int,
+        token: str,
+        answer: Answer,
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> None:
         """Listens at a port of this machine, 0 for any; raises UsageFault where that is taken."""
         self.token = token
         self.answer = answer
-        self._places = threading.BoundedSemaphore(CONNECTIONS)
+        self.limits = limits
+        self._places = threading.BoundedSemaphore(limits.connections)
         self._begun: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         try:
@@ -118,7 +130,7 @@ class Server(socketserver.ThreadingMixIn, HTTPServer):
 
     def service_actions(self) -> None:
         """Cuts off whoever has taken too long, byte by byte."""
-        late = time.monotonic() - WHOLE_SECONDS
+        late = time.monotonic() - self.limits.whole_seconds
         with self._lock:
             for request in [one for one, begun in self._begun.items() if begun < late]:
                 try:
@@ -141,7 +153,11 @@ class _Request(BaseHTTPRequestHandler):
     server: Server
     server_version = "git-tasks"
     sys_version = ""
-    timeout = IDLE_SECONDS
+
+    def setup(self) -> None:
+        """Waits for this client only so long."""
+        super().setup()
+        self.connection.settimeout(self.server.limits.idle_seconds)
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         # http.server looks for a method named like that of the request.
