@@ -201,8 +201,9 @@ def _mark_rings(placed: Mapping[str, Placed], bad: Mapping[str, list[_Bad]]) -> 
     }
     for key, one in placed.items():
         # What a ledger allows comes from a ledger as it is.
-        is_waited_for = one.parent in waits and one.item.uid is None
-        if is_waited_for and not any(b.field == "parent" for b in bad[key]):
+        if one.parent not in waits or one.item.uid is not None:
+            continue
+        if not any(b.field == "parent" for b in bad[key]):
             waits[one.parent].append(key)
     for ring in _rings(waits):
         members = set(ring)

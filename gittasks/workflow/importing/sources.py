@@ -92,7 +92,7 @@ def _folder(path: str, told: str, source: Source | None) -> tuple[Source, Dump]:
             else "Name the folder in which it keeps its tasks.",
         )
     inner = found[source]
-    place, called = (os.path.join(where, inner) if inner else where for where in (path, told))
+    place, called = _below(path, inner), _below(told, inner)
     if source == "ticket":
         return source, ticket.read(place, called)
     if source == "backlog":
@@ -104,6 +104,12 @@ def _folder(path: str, told: str, source: Source | None) -> tuple[Source, Dump]:
         into.fault(called, 0, str(why))
         return source, into.dump()
     return source, _ROWS[source][1](data, called)
+
+
+def _below(folder: str, inner: str) -> str:
+    if not inner:
+        return folder
+    return inner if folder == "." else os.path.join(folder, inner)
 
 
 def _only(fitting: Sequence[Source], told: str) -> Source:
