@@ -25,6 +25,8 @@ def command(
 ) -> int:
     """Say where things stand: your task, the inbox, what is ready, what runs."""
     project = session.project
+    if include_task_graph and not session.out.json:
+        session.out.say("The task graph is in the JSON answer only; add --json.")
 
     def look() -> tuple[Overview, Graphs | None]:
         found = standing.overview(project, project.speaker("status").actor)
