@@ -164,7 +164,8 @@ def test_every_verb_of_the_workflow_is_used() -> None:
     unused = [
         name_of(path)
         for path in modules(PACKAGE / "workflow", 10)
-        if path.stem != "__init__" and f"gittasks.workflow.{path.stem}" not in imported
+        if path.stem != "__init__"
+        and ".".join(path.relative_to(CHECKOUT).with_suffix("").parts) not in imported
     ]
     assert unused == []
 

@@ -73,7 +73,7 @@ def _item(document: str, file: str, *, is_over: bool) -> Item:
     status = line(header.get("status"), "status") or ""
     rank, told = priority(header.get("priority"), _RANKS)
     names = [name.lstrip("@") for name in texts(header.get("assignee"), "assignee")]
-    milestone, kind = line(header.get("milestone"), "milestone"), line(header.get("type"), "type")
+    goal, kind = line(header.get("milestone"), "milestone"), line(header.get("type"), "type")
     key = (line(header.get("id"), "id") or "").upper()
     parent = line(header.get("parent_task_id") or header.get("parent"), "parent_task_id")
     return Item(
@@ -83,7 +83,7 @@ def _item(document: str, file: str, *, is_over: bool) -> Item:
         body=body(_MARK.sub("", below)),
         labels=(
             *texts(header.get("labels"), "labels"),
-            *((f"milestone:{milestone}",) if milestone else ()),
+            *((f"milestone:{goal}",) if goal else ()),
             *((kind,) if kind and kind != "task" else ()),
         ),
         priority=rank,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _FILES = ("issues.jsonl", "beads.jsonl")
 _NEEDS = ("blocks", "conditional-blocks", "waits-for")
 _GONE = ("tombstone",)
-_PLAIN_TYPES = ("task", "")
+_PLAIN_TYPES = ("task", None)
 
 
 def find(folder: str) -> str | None:
@@ -67,7 +67,8 @@ def read(data: bytes, file: str) -> Dump:
 
 def _item(row: Mapping[str, Any], file: str, number: int) -> Item:
     key = text(row.get("id"), "id").strip()
-    status, kind = text(row.get("status"), "status"), text(row.get("issue_type"), "issue_type")
+    status = line(row.get("status"), "status") or ""
+    kind = line(row.get("issue_type"), "issue_type")
     links = _links(row)
     above = links.pop("parent-child", ())
     rank, told = priority(row.get("priority"), {})

@@ -77,7 +77,7 @@ def _item(row: Mapping[str, Any], file: str, at: int) -> Item:
         file=file,
         row=at,
         body=body(said, ("Comments", "\n\n".join(_remarks(row)))),
-        labels=(*labels, *_milestone(row)),
+        labels=(*labels, *_goal(row)),
         priority=_rank(labels),
         assignee=names[0] if names else None,
         needs=_needed(said, repo, f"{repo}#{number}"),
@@ -102,7 +102,7 @@ def _labels(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name))
 
 
-def _milestone(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _goal(row: Mapping[str, Any]) -> tuple[str, ...]:
     found = row.get("milestone")
     title = line(found.get("title"), "milestone") if isinstance(found, dict) else None
     return (f"milestone:{title}",) if title else ()

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gittasks.domain import machine
 from gittasks.domain.fields import DOCUMENT_LIMIT, TITLE_LIMIT, is_text, is_title, shown
 from gittasks.domain.task import PRIORITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_HEADER_ROOM = 256 * 1024
+_HEADER_ROOM = 512 * 1024
+_FIELDS_LIMIT = 64 * 1024
 _KEY_LIMIT = 200
 
 
@@ -107,6 +109,11 @@ def objection(item: Item) -> str | None:
         return "The title has more than one line, or letters that are none; correct it."
     if not all(map(is_encodable, _strings(item))):
         return "There is a text that is not UTF-8; convert it, for example with iconv -t utf-8."
+    for name in ("labels", "priority", "checks", "assignee"):
+        if not machine.is_value(name, getattr(item, name)):
+            return f"The field {name} holds what it cannot; correct it."
+    if sum(map(len, _strings(item._replace(body="")))) > _FIELDS_LIMIT:
+        return "The fields beside the text are too long; shorten them."
     if len(bytes_of(item)) > DOCUMENT_LIMIT - _HEADER_ROOM:
         return "The text is longer than a document may be; shorten it."
     return None
@@ -119,10 +126,12 @@ def bytes_of(item: Item) -> bytes:
 
 def _strings(item: Item) -> Iterable[str]:
     # What a ledger has written is as its bytes are.
-    yield from (item.title, "" if item.uid else item.body, item.assignee or "", item.parent or "")
+    yield from (item.title, "" if item.uid else item.body)
+    yield from (item.assignee or "", item.parent or "", item.follows or "")
     yield from (*item.labels, *item.needs, *item.checks)
     for value in item.about.values():
         yield from (value,) if isinstance(value, str) else value
+    yield from (told for _, told in item.extra)
 
 
 def is_encodable(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.fields import shown
+from gittasks.domain.fields import DEPENDENCY_LIMIT, shown
 from gittasks.workflow.importing.items import Fault, Item
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def plan(dump: Dump, rules: Rules) -> Plan:
         placed = {key: _without(one, bad[key]) for key, one in placed.items()}
     else:
         _leave_out(placed, bad, faults)
+    faults.sort(key=lambda fault: (fault.file, fault.row))
     return Plan(list(placed.values()), known, over, faults)
 
 
@@ -125,6 +126,9 @@ def _place(
     parent = target("parent", item.parent) if item.parent else None
     follows = target("follows", item.follows) if item.follows else None
     made = tuple(dict.fromkeys(key for key in found.values() if key is not None))
+    if len(made) > DEPENDENCY_LIMIT:
+        why = f"It needs more than {DEPENDENCY_LIMIT} others; group some of them below a parent."
+        bad += [_Bad("needs", key, why) for key in made[DEPENDENCY_LIMIT:]]
     placed = Placed(
         item,
         made,
@@ -171,7 +175,9 @@ def _leave_out(
     for key, one in placed.items():
         for other in _linked(one):
             users.setdefault(other, []).append(key)
-    waiting = [(key, " ".join(one.why for one in bad[key])) for key in placed if bad[key]]
+    waiting = [
+        (key, " ".join(dict.fromkeys(one.why for one in bad[key]))) for key in placed if bad[key]
+    ]
     gone = {key for key, _ in waiting}
     while waiting:
         key, why = waiting.pop()
