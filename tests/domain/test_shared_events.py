@@ -98,6 +98,12 @@ def test_a_number_that_is_none_is_no_former_one() -> None:
     assert machine.objection(a_graph(), event) == "it has had a number that is none"
 
 
+def test_what_a_new_task_brings_is_called_x_something() -> None:
+    change = Created("Fix", extra=(("x-a", " 1"), ("state", " CLOSED")))
+    event = _event(task_at("NEW"), change, source=None, role="manager")
+    assert machine.objection(a_graph(), event) == "it has a key that is nobody's own"
+
+
 def test_the_manager_clears_the_row_of_a_closed_task() -> None:
     graph = a_graph(task_at("CLOSED")._replace(attention=(ROW,)))
     events = decide(graph, Note(task_at("CLOSED").id, seen=True), facts("manager"))

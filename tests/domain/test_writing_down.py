@@ -70,6 +70,16 @@ def test_a_new_task_has_all_that_was_said() -> None:
     )
 
 
+def test_a_new_task_brings_keys_of_its_own() -> None:
+    now, _text = decided(a_graph(), _new(extra=(("x-from", ' "there"'),)), facts())
+    assert now.extra == (("x-from", ' "there"'),)
+
+
+def test_a_key_that_is_ours_is_nobodys_own() -> None:
+    with pytest.raises(UsageFault, match="A task has no field 'state'"):
+        decide(a_graph(), _new(extra=(("state", " CLOSED"),)), facts())
+
+
 def test_ids_count_on_from_the_highest() -> None:
     now, _text = decided(a_graph(task_at("NEW", 41)), _new(), facts())
     assert now.id == "000042"
