@@ -128,7 +128,7 @@ def test_only_who_has_the_secret_and_comes_from_here_is_answered(
     given = {
         name: value and value.replace("{port}", str(server.port)) for name, value in headers.items()
     }
-    said = ask(server, path, **given)
+    said = ask(server, path, "GET", **given)
     assert (said.status, said.body in (ANSWER.page, ANSWER.data)) == (status, status == 200)
     assert "Access-Control-Allow-Origin" not in said.headers
 

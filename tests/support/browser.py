@@ -86,14 +86,18 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         # The same address with another fragment would not be loaded again.
-        self.call("Page.navigate", url="about:blank")
-        self.wait("location.href === 'about:blank'")
-        self.errors, self.requests = [], []
+        self.leave()
         begun = time.monotonic()
         self.call("Page.navigate", url=url)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
         self.ask("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
         return time.monotonic() - begun
+
+    def leave(self) -> None:
+        """Leaves the page and forgets what was noted of it."""
+        self.call("Page.navigate", url="about:blank")
+        self.wait("location.href === 'about:blank'")
+        self.errors, self.requests = [], []
 
     def size(self, width: int, height: int) -> None:
         """Makes the window this big; a narrow one is that of a telephone."""
