@@ -22,12 +22,12 @@ SOURCES = {
 FORBIDDEN = {"write_command", "agent_command", "raw_log", "raw_transcript"}
 
 SECRETS = {
-    "a path": "/home/ada/notes/plan.md",
-    "a home": "~/notes/plan.md",
-    "another root": "/data/secret/plan",
-    "a drive": "C:\\Users\\ada\\plan.txt",
-    "a share": "\\\\server\\share\\plan",
-    "a file URI": "file:///home/ada/plan",
+    "a path": "/home/ada/notes/zebra.md",
+    "a home": "~/notes/zebra.md",
+    "another root": "/data/team/zebra",
+    "a drive": "C:\\Users\\ada\\zebra.txt",
+    "a share": "\\\\server\\share\\zebra",
+    "a file URI": "file:///home/ada/zebra",
     "an AWS key": "AKIAIOSFODNN7EXAMPLE",
     "a token": "token=abcdefghijklmnop",
     "a GitHub token": "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
@@ -48,7 +48,7 @@ SHOWN = {
 
 def leaks(text: str, what: str) -> bool:
     """Tells whether a printed text still has what it must not show."""
-    return SHOWN.get(what, "plan") in text
+    return SHOWN.get(what, "zebra") in text
 
 
 def conforms(graph: dict[str, Any]) -> None:
