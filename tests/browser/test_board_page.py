@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="There is no chromium on
 
 VIEWS = ("board", "graph", "timeline", "inbox", "numbers")
 SIZES = ((1280, 800), (390, 844))
-HOSTILE = "</script><img src=x onerror=\"document.title='lost'\">\u202e\u2028\x1b[31m"
+HOSTILE = "</script><img src=x onerror=\"document.title='lost'\">\u202e\u2028\x1b[31m" + "x" * 90
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +246,8 @@ def test_what_others_wrote_stays_text(chromium: Browser, tmp_path: Path) -> None
     path.write_text(page(prepared(data)), encoding="ascii")
     shown = HOSTILE.replace("\u202e\u2028\x1b", "\\u202e\\u2028\\x1b")
     for view in VIEWS:
-        chromium.open(f"{path.as_uri()}#{view}")
+        chromium.open(f"{path.as_uri()}#{view}", 390, 844)
+        assert chromium.ask("Math.max(innerWidth, document.documentElement.scrollWidth)") == 390
         assert chromium.ask("document.images.length") == 0
         assert chromium.ask("document.title").endswith(view.capitalize())
         assert chromium.requests == [path.as_uri() + "#" + view] or chromium.requests == [path.as_uri()]  # fmt: skip

@@ -152,8 +152,8 @@ def test_only_its_own_script_and_style_may_run() -> None:
 class Serving:
     """The server as a process, and the address it has printed."""
 
-    def __init__(self, folder: Path) -> None:
-        self.process = tasks_process(folder, "board", "--serve")
+    def __init__(self, folder: Path, trace: Path) -> None:
+        self.process = tasks_process(folder, "board", "--serve", env={"GIT_TRACE": str(trace)})
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
 
@@ -170,12 +170,19 @@ class Serving:
                 return answer.code, str(answer.headers["ETag"]), None
 
 
-def test_what_is_served_follows_the_ledger_until_it_is_interrupted(project: Path) -> None:
-    serving = Serving(project)
+def test_what_is_served_follows_the_ledger_until_it_is_interrupted(
+    project: Path, tmp_path: Path
+) -> None:
+    serving = Serving(project, tmp_path / "trace")
     try:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", serving.url)
         _, tag, before = serving.data()
-        assert serving.data(tag) == (304, tag, None)
+        asked = (tmp_path / "trace").read_bytes()
+        for _ in range(30):
+            assert serving.data(tag) == (304, tag, None)
+            time.sleep(0.04)
+        # Who only looks again costs no process of git.
+        assert (tmp_path / "trace").read_bytes() == asked != b""
         tasks_inprocess(project, "new", "Three")
         until = time.monotonic() + 20
         status, newer, after = serving.data(tag)

@@ -204,6 +204,7 @@
     }
     board.addEventListener('keydown', walkCards);
     board.addEventListener('focusin', (event) => { const one = event.target.closest('.card'); if (one) rove(board, '.card', one); });
+    if (!board.querySelector('.card')) board.append(el('p', {class: 'empty'}, isFiltered() ? 'No task is like that.' : 'There is no task yet.'));
     place.append(board);
     rove(board, '.card', board.querySelector('.card'));
   }
@@ -237,8 +238,10 @@
 
   // -- the graph
 
+  const showsList = () => asList === null ? window.matchMedia('(max-width: 719px)').matches : asList;
+
   function drawGraph(place) {
-    const list = asList === null ? window.matchMedia('(max-width: 719px)').matches : asList;
+    const list = showsList();
     const switched = (value) => () => { asList = value; draw(); place.querySelector('.choice [aria-pressed="true"]').focus(); };
     const bar = el('div', {class: 'bar'},
       el('div', {class: 'choice', role: 'group', 'aria-label': 'How the graph is shown'},
@@ -649,6 +652,8 @@
     const kept = keep();
     place.replaceChildren();
     place.setAttribute('aria-label', VIEWS[view]);
+    const fills = view === 'board' || (view === 'graph' && !showsList());
+    document.body.toggleAttribute('data-fills', fills && !printing);
     DRAW[view](place);
     restore(kept);
     for (const link of byId('views').children) {
@@ -657,7 +662,7 @@
       link.replaceChildren(VIEWS[name], ...(count ? [el('span', {class: 'count'}, count > 99 ? '99+' : String(count), hidden(' waiting'))] : []));
     }
     byId('as-of').replaceChildren(...(live
-      ? [lost ? 'Not connected; trying again. ' : 'Live, ', 'as of ' + stamp(data.as_of) + ' UTC']
+      ? [lost ? 'Not connected; trying again. ' : 'Live, ', 'as of ' + stamp(lost ? data.as_of : now()) + ' UTC']
       : ['As of ' + stamp(data.as_of) + ' UTC']), ', ledger ', el('code', {}, data.ledger.slice(0, 10)));
     document.title = (data.inbox.length ? '(' + (data.inbox.length + data.inbox_left_out) + ') ' : '') + 'Tasks \u00B7 ' + VIEWS[view];
     tellFound();
