@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("Look", "Print the events of the ledger as they come."),
     "graph": ("Look", "Draw tasks and what they need."),
     "timeline": ("Look", "Show when tasks went from state to state."),
-    "board": ("Look", "Put everything on one page, as a file or served on this machine."),
+    "board": ("Look", "Put everything on one page, as a file or served here."),
     "stats": ("Look", "Show how long the work takes and what it costs."),
     "whoami": ("Look", "Say who is speaking, in which role, and why."),
     "version": ("Look", "Print the versions that matter."),
