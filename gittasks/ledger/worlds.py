@@ -21,6 +21,7 @@ from gittasks.domain.errors import Corrupt
 from gittasks.domain.projections import table
 from gittasks.domain.projections.table import Fact, World
 from gittasks.ledger import history, quarantine
+from gittasks.plumbing.errors import GitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,8 @@ STRIDE = 32
 """After how many times as many one is kept on the way, where a long history is folded."""
 KEPT = 8
 """How many checkpoints one clone keeps."""
+LEFT_OVER = 3600
+"""After how many seconds a file that was never put in place is one that a crash has left."""
 FORMAT = 1
 
 _HEADER_LIMIT = 2048
@@ -79,6 +82,7 @@ class _Store:
     def __init__(self, view: View) -> None:
         self._repo = view.repo
         self._folder = os.path.join(view.state_dir, FOLDER)
+        self._long_ago = view.clock() - LEFT_OVER
         self.invalid = quarantine.invalid(view.state_dir)
         self._marks: dict[str, Any] = {
             "version": f"{FORMAT}.{table.STATE_VERSION}",
@@ -90,7 +94,11 @@ class _Store:
         """Returns the latest world on the way to a commit, with all that comes after it."""
         for header in sorted(self._headers(), key=lambda one: (one.oid != oid, -one.commits)):
             facts = history.facts(self._repo, oid, header.oid, invalid=self.invalid)
-            first = next(facts, None)
+            try:
+                first = next(facts, None)
+            except GitError:
+                # git has its commit no more.
+                continue
             # What has another parent comes from another history.
             fits = header.oid == oid if first is None else first.parent == header.oid
             world = self._load(header) if fits else None
@@ -122,8 +130,10 @@ class _Store:
     def _thin_out(self) -> None:
         kept = {header.oid: header for header in self._headers()}
         for name in os.listdir(self._folder):
-            if name not in kept and "." not in name:
-                _remove(os.path.join(self._folder, name))
+            path = os.path.join(self._folder, name)
+            # What somebody is writing at this moment is left alone, what a crash has left is not.
+            if name not in kept and ("." not in name or os.stat(path).st_mtime < self._long_ago):
+                _remove(path)
         rows = sorted(kept.values(), key=lambda one: one.commits)
         while len(rows) > KEPT:
             # The one whose successor is nearest, measured by what has to be folded for either.
@@ -150,7 +160,7 @@ class _Store:
             with open(os.path.join(self._folder, name), "rb") as file:
                 told = json.loads(file.readline(_HEADER_LIMIT))
             header = _Header(str(told["oid"]), int(told["commits"]), str(told["digest"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except Exception:  # noqa: BLE001 - whatever a file holds, the ledger is read instead
             return None
         fits = all(told.get(name) == value for name, value in self._marks.items())
         return header if fits and header.oid == name else None

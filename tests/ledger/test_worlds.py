@@ -93,8 +93,21 @@ def test_a_few_checkpoints_are_kept_and_nothing_else(story: Ledger) -> None:
         lambda file: file.write_bytes(file.read_bytes().replace(b'"version"', b'"versions"')),
         lambda file: file.rename(file.with_name("f" * 40)),
         lambda file: (file.unlink(), file.mkdir()),
+        lambda file: file.write_bytes(b"[" * 2_000),
+        lambda file: file.write_bytes(_with_header(file, commits=float("inf"))),
+        lambda file: file.with_name("1" * 40).write_bytes(_with_header(file, oid="1" * 40)),
     ],
-    ids=["empty", "cut off", "zeros", "another version", "of another commit", "a folder"],
+    ids=[
+        "empty",
+        "cut off",
+        "zeros",
+        "another version",
+        "of another commit",
+        "a folder",
+        "brackets",
+        "an infinite number",
+        "of a commit that is gone",
+    ],
 )
 def test_a_checkpoint_that_does_not_fit_is_as_good_as_absent(
     story: Ledger, spoil: Callable[[Path], object]
@@ -105,11 +118,27 @@ def test_a_checkpoint_that_does_not_fit_is_as_good_as_absent(
     assert _at(story, story.tip) == _plain(story, story.tip)
 
 
+def _with_header(file: Path, **fields: object) -> bytes:
+    """Returns a checkpoint with other words in its header."""
+    header, _, data = file.read_bytes().partition(b"\n")
+    return json.dumps({**json.loads(header), **fields}).encode() + b"\n" + data
+
+
 def _rewrite(file: Path, data: bytes) -> None:
     """Puts other bytes into a checkpoint, with a header that vouches for them."""
-    header = json.loads(file.read_bytes().partition(b"\n")[0])
-    header["digest"] = sha256(data).hexdigest()
-    file.write_bytes(json.dumps(header).encode() + b"\n" + data)
+    header = _with_header(file, digest=sha256(data).hexdigest()).partition(b"\n")[0]
+    file.write_bytes(header + b"\n" + data)
+
+
+def test_what_a_crash_has_left_beside_goes_an_hour_later(story: Ledger) -> None:
+    _at(story, story.tip)
+    old, new = (_folder(story) / f"{story.tip}.{number}.abcd" for number in (1, 2))
+    for file, age in ((old, 2 * worlds.LEFT_OVER), (new, 60)):
+        file.write_bytes(b"half")
+        os.utime(file, (story.clock() - age, story.clock() - age))
+    story.append(asks(Note("000002", "Later.")))
+    _at(story, story.tip)
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 class _Evil:
