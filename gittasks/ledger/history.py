@@ -10,7 +10,7 @@ from gittasks.ledger import message
 from gittasks.plumbing.errors import GitError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from gittasks.domain.events import Event
     from gittasks.domain.projections.table import Fact
@@ -85,10 +85,12 @@ def commits(
     *,
     limit: int | None = None,
     invalid: Collection[str] = (),
+    bad: Callable[[Corrupt], None] | None = None,
 ) -> Iterator[Recorded]:
     """Yields the events that `git log` with these arguments gives; raises Corrupt at a bad one.
 
-    `invalid` are commits that are known to count for nothing: they are left out.
+    With `bad` that is told instead, and the others follow. `invalid` are commits that are known to
+    count for nothing: they are left out.
     """
     most = () if limit is None else (f"--max-count={limit + len(invalid)}",)
     if limit == 0:
@@ -96,7 +98,14 @@ def commits(
     for record in _records(repo, _FORMAT, (*most, *arguments)):
         if invalid and record[: record.index(b"\n")].decode("ascii") in invalid:
             continue
-        yield _recorded(record)
+        try:
+            found = _recorded(record)
+        except Corrupt as error:
+            if bad is None:
+                raise
+            bad(error)
+            continue
+        yield found
         limit = None if limit is None else limit - 1
         if limit == 0:
             return
@@ -119,7 +128,7 @@ def facts(
 
     revisions = (tip,) if after is None else (tip, f"^{after}")
     wanted = () if about is None else ("--fixed-strings", f"--grep=Task: {about}")
-    for record in _records(repo, _FACT, ("--reverse", *wanted, *revisions)):
+    for record in _records(repo, _FACT, ("--reverse", "--first-parent", *wanted, *revisions)):
         oid, parents, at, committed_at, text = record.split(b"\n", 4)
         commit, parent = oid.decode("ascii"), parents[: len(oid)].decode("ascii")
         if commit in invalid:
@@ -143,7 +152,9 @@ def fact(commit: Commit, invalid: Collection[str] = ()) -> Fact:
 
     parent = commit.parents[0] if commit.parents else ""
     event, reason = None, "It does not verify."
-    if commit.oid not in invalid:
+    if len(commit.parents) > 1:
+        reason = "It is a merge."
+    elif commit.oid not in invalid:
         try:
             event, reason = message.decode(commit.message, commit.author_time, commit.oid), ""
         except Corrupt as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from gittasks.domain.errors import UnknownTask, UsageFault
+from gittasks.domain.errors import Corrupt, UnknownTask, UsageFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,19 +25,22 @@ class Entry(NamedTuple):
 def log(
     project: Project, task_id: str | None, *, since: str | None = None, limit: int | None = None
 ) -> Iterator[Entry]:
-    """Yields the events of the ledger or of one task, newest first."""
+    """Yields the events of the ledger or of one task, newest first; warns of what is none."""
     from gittasks.ledger import history, quarantine
+
+    def tell(error: Corrupt) -> None:
+        project.warnings.append(f"{error.message} `git tasks recover` leaves it out.")
 
     tip = project.ledger.tip
     invalid = quarantine.invalid(project.ledger.state_dir)
     arguments = [tip] if since is None else [*newer_than(project, tip, since), tip]
     if task_id is None:
-        for one in history.commits(project.repo, arguments, limit=limit, invalid=invalid):
+        for one in history.commits(project.repo, arguments, limit=limit, invalid=invalid, bad=tell):
             yield Entry(one.oid, one.event, one.subject)
         return
     left = limit
     wanted = ("--fixed-strings", f"--grep=Task: {task_id}")
-    for one in history.commits(project.repo, (*wanted, *arguments), invalid=invalid):
+    for one in history.commits(project.repo, (*wanted, *arguments), invalid=invalid, bad=tell):
         # The words may also stand in a text.
         if one.event.task != task_id:
             continue

@@ -26,7 +26,7 @@ from gittasks.workflow.log import Entry
 from gittasks.workflow.past import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from gittasks.domain.projections.signals import Signal
     from gittasks.domain.projections.table import World
@@ -221,7 +221,7 @@ class Follower:
     def _signals(self, commit: Commit) -> tuple[Signal, ...]:
         """Returns what a commit gives on top of the world before it."""
         from gittasks.domain.projections import table
-        from gittasks.ledger import history, quarantine, worlds
+        from gittasks.ledger import history, worlds
 
         parent = commit.parents[0] if commit.parents else None
         world = self._world
@@ -230,8 +230,7 @@ class Follower:
             return ()
         if world is None or world.oid != parent:
             world = worlds.at(self.project.ledger, parent)
-        invalid = quarantine.invalid(self.project.ledger.state_dir)
-        self._world, signals = table.fold(world, history.fact(commit, invalid))
+        self._world, signals = table.fold(world, history.fact(commit, self._invalid()))
         return signals
 
     def _since(self, last: str, tip: str) -> Iterator[tuple[Commit | None, Entry | None]]:
@@ -255,7 +254,9 @@ class Follower:
 
     def _new_commits(self, last: str, tip: str) -> Sequence[str]:
         """Returns the commits that a chain has after another one, and notes what that one told."""
-        asked = ("rev-list", "--left-right", "--topo-order", "--reverse", f"{last}...{tip}", "--")
+        # What a merge by hand brings is no part of the chain.
+        options = ("--left-right", "--first-parent", "--topo-order", "--reverse")
+        asked = ("rev-list", *options, f"{last}...{tip}", "--")
         lines = self.project.repo.text(*asked).split()
         left = [line[1:] for line in lines if line[0] == "<"]
         if left:
@@ -267,9 +268,16 @@ class Follower:
                 self._given.update(message.event_ids(commit.message))
         return [line[1:] for line in lines if line[0] == ">"]
 
+    def _invalid(self) -> Collection[str]:
+        from gittasks.ledger import quarantine
+
+        return quarantine.invalid(self.project.ledger.state_dir)
+
     def _entry(self, commit: Commit) -> Entry | None:
         if not commit.parents:
             return None  # the root of every ledger is no event
+        if commit.oid in self._invalid():
+            return None  # whoever brought it has told so, and it counts for nothing
         try:
             event = message.decode(commit.message, commit.author_time, commit.oid)
         except Corrupt as error:
@@ -300,13 +308,16 @@ def handler(project: Project, line: str) -> Callable[[Mapping[str, Any]], str | 
     line as JSON on its stdin, and what it says goes to stderr.
     """
     import shlex
+    import shutil
 
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise UsageFault(f"--exec {line!r} cannot be split: {error}.", _EXEC_HINT) from None
-    if not words:
-        raise UsageFault("--exec names no command.", _EXEC_HINT)
+    program = shutil.which(words[0], path=project.environ.get("PATH")) if words else None
+    if program is None:
+        raise UsageFault(f"--exec {line!r} names no program that can be run.", _EXEC_HINT)
+    command = (program, *words[1:])
 
     def handle(row: Mapping[str, Any]) -> str | None:
         import json
@@ -319,7 +330,7 @@ def handler(project: Project, line: str) -> Callable[[Mapping[str, Any]], str | 
         }
         try:
             done = process.run(
-                words, stdin=json.dumps(row).encode() + b"\n", env=env, timeout=EXEC_SECONDS
+                command, stdin=json.dumps(row).encode() + b"\n", env=env, timeout=EXEC_SECONDS
             )
         except GitTimeout:
             return f"The command {words[0]} took more than {EXEC_SECONDS:.0f} s and was stopped."

@@ -177,16 +177,16 @@ def test_a_command_gets_each_line(project: Path, home: Path) -> None:
     hook.write_text(f"#!/bin/sh\ncat >> {home}/lines\necho $GITTASKS_WATCH_SIGNAL; exit $1\n")
     hook.chmod(0o755)
     words = ("--from", "HEAD~1", "--exec", f"'{hook}' 3")
-    done = tasks(project, "watch", "--jsonl", "--until", "idle", *words)
+    done = tasks(project, "watch", "--jsonl", "--until", "idle", *words, check=1)
     assert (home / "lines").read_text() == done.out
     assert done.err.splitlines() == [
         "", f"The command {hook} ended with 3.",
         "task_created", f"The command {hook} ended with 3.",
         "inbox_added", f"The command {hook} ended with 3.",
     ]  # fmt: skip
-    missing = tasks(project, "watch", "--until", "idle", "--from", "HEAD~1", "--exec", "/no/where")
-    assert missing.err.count("The command /no/where cannot be run") == 3
-    tasks(project, "watch", "--exec", "'", check=2)
+    for line in ("/no/where", "no-such-program", "'", ""):
+        tasks(project, "watch", "--until", "idle", "--from", "HEAD~1", "--exec", line, check=2)
+    tasks(project, "watch", "--until", "idle", "--from", "HEAD~1", "--exec", "cat")
 
 
 def test_json_means_lines_too(project: Path) -> None:

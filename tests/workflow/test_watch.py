@@ -8,12 +8,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from gittasks.domain.errors import NoLedger, UnknownTask
+from gittasks.ledger import quarantine
 from gittasks.plumbing.errors import GitError
 from gittasks.workflow import claim, create, hold, queries
 from gittasks.workflow.create import New
@@ -314,6 +316,26 @@ def test_waiting_costs_no_process(scene: Scene) -> None:
     with pytest.raises(Ended):
         next(found)
     assert follower.project.repo.calls <= before + 1
+
+
+def test_what_counts_for_nothing_is_not_told(scene: Scene) -> None:
+    start = git(scene.folder, "rev-parse", BRANCH)
+    scene.idea("One")
+    tip = git(scene.folder, "rev-parse", BRANCH)
+    stray = git(scene.folder, "commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "x")
+    side = git(scene.folder, "rev-parse", f"{tip}~1")
+    merge = git(scene.folder, "commit-tree", f"{tip}^{{tree}}", "-p", tip, "-p", side, "-m", "y")
+    quarantine.save(str(scene.folder / ".git" / "gittasks"), quarantine.Kept((), (stray,)))
+    for commit in (stray, merge):
+        git(scene.folder, "update-ref", BRANCH, commit)
+        scene.told.clear()
+        follower = scene.follower()
+        told = []
+        with suppress(Ended):
+            for one in follower.events(follower.start(start), signals=True):
+                told.append((one.entry.event.kind, [signal.name for signal in one.signals]))
+        assert told == [("create", ["task_created", "inbox_added"])]
+        assert len(scene.told) == (commit == merge)
 
 
 # Until nobody has anything to do.

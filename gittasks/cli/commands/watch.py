@@ -52,7 +52,8 @@ def command(
 
     Without --from it begins with the next event. As JSON each event is followed by its signals:
     what the projections have to tell of it. Commit and ordinal of the last line (OID:N) are where
-    another watch goes on. COMMAND is split as a shell would, and run without one.
+    another watch goes on. COMMAND is split as a shell would, and run without one;
+    when it has failed for a line, the watch goes on and ends with 1.
     """
     from gittasks.workflow import watch
 
@@ -62,6 +63,7 @@ def command(
     begin = follower.start(after)
     as_json = jsonl or session.out.json
     signals = as_json or handler is not None or bool(names)
+    failures = []
 
     def follow() -> None:
         for told in follower.events(begin, signals=signals, until_idle=until == "idle"):
@@ -74,10 +76,11 @@ def command(
                     session.out.flush()
                     failure = handler(row)
                     if failure is not None:
+                        failures.append(row)
                         session.out.warn(failure)
             session.out.flush()
 
-    return following.until_interrupted(follow)
+    return following.until_interrupted(follow) or int(bool(failures))
 
 
 def lines(told: Told, begin: Cursor, names: frozenset[str]) -> Iterator[dict[str, Any]]:
