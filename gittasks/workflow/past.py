@@ -45,13 +45,15 @@ def named(repo: Repository, name: str, tip: str) -> str | None:
             name = tip + rest
             break
     asked = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return None if name.startswith("-") else repo.text(*asked, check=False) or None
+    found = "" if name.startswith("-") else repo.text(*asked, check=False)
+    # A range is more than one commit.
+    return found if found.isalnum() else None
 
 
 def _seconds(text: str) -> int | None:
     """Returns the seconds since 1970 that a date means, a day its end; None where it is none.
 
-    A time without a zone is one of the place where it is read.
+    What is too far away for a clock is before everything. A time without a zone is one of the place where it is read.
     """
     from datetime import datetime, timedelta
 
@@ -59,18 +61,19 @@ def _seconds(text: str) -> int | None:
         when = datetime.fromisoformat(text)
     except ValueError:
         return None
-    if len(text) <= len("2026-11-30"):
-        when += timedelta(days=1, seconds=-1)
     try:
+        if len(text) <= len("2026-11-30"):
+            when += timedelta(days=1, seconds=-1)
         return int(when.timestamp())
     except (OverflowError, OSError, ValueError):
-        return None
+        return -1
 
 
 def _until(repo: Repository, tip: str, seconds: int, spelling: str) -> str:
     # The dates of a ledger never go back, and the last commit until then is the state of then.
-    asked = ("rev-list", "--max-count=1", f"--min-age={seconds}", tip, "--")
-    found = repo.text(*asked)
+    # The first commit of all ledgers is no event, and older than any of them.
+    asked = ("rev-list", "--max-count=1", "--min-parents=1", f"--min-age={seconds}", tip, "--")
+    found = "" if seconds < 0 else repo.text(*asked)
     if not found:
         raise UnknownTask(
             f"There was no ledger at {spelling}.", "Run `git tasks log` to see when it began."

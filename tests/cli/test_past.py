@@ -82,7 +82,10 @@ def test_looking_back_writes_nothing(story: tuple[Path, dict[str, dict[str, Any]
     assert cache.read_bytes() == before
 
 
-@pytest.mark.parametrize("spelling", ["HEAD~99", "master", "nothing", "1999-12-31"])
+@pytest.mark.parametrize(
+    "spelling",
+    ["HEAD~99", "master", "nothing", "2024-06-01", "1960-01-01", "0001-01-01", "HEAD..HEAD"],
+)
 def test_what_is_not_of_the_ledger_is_not_found(
     story: tuple[Path, dict[str, dict[str, Any]]], spelling: str
 ) -> None:
@@ -101,3 +104,17 @@ def test_what_is_about_the_present_refuses_it(
     refused = tasks_inprocess(story[0], *words, "--at", "HEAD", check=2)
     assert "does not take --at: it is about the present." in refused.err
     assert git(story[0], "rev-parse", "gittasks") == tip
+
+
+def test_a_log_goes_on_past_a_commit_that_is_no_event(
+    story: tuple[Path, dict[str, dict[str, Any]]],
+) -> None:
+    folder = story[0]
+    whole = tasks_inprocess(folder, "log").out
+    tip = git(folder, "rev-parse", "gittasks")
+    words = ("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", f"{tip}^{{tree}}")
+    git(folder, "update-ref", "refs/heads/gittasks", git(folder, *words, "-p", tip, "-m", "x"))
+    told = tasks_inprocess(folder, "log")
+    assert told.out == whole
+    assert "is not an event of the ledger" in told.err
+    assert "`git tasks recover` leaves it out." in told.err
