@@ -52,7 +52,7 @@ _SECRET_PATTERN = (
     r"|(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/@:]{0,200}:[^\s/@]{1,500}(?P<at>@)"
     r"|(?P<header>(?i:\bbearer\s+|\bauthorization\s*:\s*(?:basic|token)\s+))(?=\S*[0-9=])"
     r"[\w.~+/=-]{6,}"
-    r"|(?P<name>(?i:(?:password|passwd|passphrase|pwd|api[_-]?key|access[_-]?key"
+    r"|(?P<name>(?i:(?:password|passwd|passphrase|pwd|(?<![a-z])pass(?=[\"']?\s*=)|api[_-]?key|access[_-]?key"
     r"|private[_-]?key|secret|token|credential)[\w-]{0,50})[\"']?\s*"
     r"(?:=(?!=)\s*(?!\d{1,6}\b)|:\s*(?=[^\s\"',;&]{0,200}\d|[\"'])(?=\S{6})))"
     r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]+)"
@@ -104,8 +104,19 @@ def redact_all(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [redact_all(item) for item in value]
     if isinstance(value, dict):
-        return {name: redact_all(item) for name, item in value.items()}
+        return _redacted_fields(value)
     return value
+
+
+def _redacted_fields(value: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        # Our names are plain words, those of artifacts are anybody's.
+        key = name if name.isidentifier() else redact(name)
+        while key in found:
+            key += "'"
+        found[key] = redact_all(item)
+    return found
 
 
 def _without_secret(match: re.Match[str]) -> str:

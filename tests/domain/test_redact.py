@@ -31,6 +31,7 @@ HEX = "0123456789abcdef" * 4
         ("postgres://ada:secret@db/app is down", "postgres://[secret]@db/app is down"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----.", "[secret]."),
         ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl", "[secret]"),
+        ("DB_PASS=hunter2z and pass = x", "DB_PASS=[secret] and pass = [secret]"),
         ("q9Zx8YwVu7TsRq6PoNm5LkJi4HgFe3Dc was left", "[secret] was left"),
     ],
 )
@@ -71,6 +72,7 @@ def test_an_absolute_path_is_replaced_where_it_stood(text: str, shown: str) -> N
         "bearer authentication and basic auth",
         "a_very_long_function_name_that_is_not_random",
         "A" * 50,
+        "Pass the token on; two passes = 2, bypass=never",
         "100 ~ 120 ms",
     ],
 )
@@ -107,6 +109,9 @@ def test_every_text_in_a_value_is_redacted() -> None:
     assert redact_all({"a": ("/x/y/z", {"b": "token=abc"})}) == {
         "a": ["[path]", {"b": "token=[secret]"}]
     }
+    assert redact_all({"/home/a/b": 1, "/home/a/c": "x", "tokens": 2}) == {
+        "[path]": 1, "[path]'": "x", "tokens": 2,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
