@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _META = "gittasks.session"
+_VERSIONS = "gittasks.versions"
 _FOOT = "Options that every command takes: see `git tasks -h`."
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -111,7 +112,10 @@ class Tasks(click.Group):
         return catalogue.ALIASES.get(word, word), command, args[1:]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command named, or `status` where none is."""
+        """Runs the command named, or `status` where none is; versions are printed instead."""
+        if ctx.meta.get(_VERSIONS):
+            # Only now is it known what else was said, such as --json.
+            return versions.print_versions(ctx.meta[_META])
         if not ctx._protected_args:
             ctx._protected_args = ["status"]
         return super().invoke(ctx)
@@ -121,16 +125,14 @@ class Tasks(click.Group):
         formatter.write(catalogue.overview())
 
 
-def _print_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        versions.print_versions(context.meta[_META])
-        context.exit()
+def _want_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    context.meta[_VERSIONS] = wanted
 
 
 def group() -> Tasks:
     """Returns the command line as click sees it."""
     version = click.Option(
-        ["--version"], is_flag=True, expose_value=False, callback=_print_versions, hidden=True
+        ["--version"], is_flag=True, expose_value=False, callback=_want_versions, hidden=True
     )
     return Tasks(
         catalogue.PROGRAM,

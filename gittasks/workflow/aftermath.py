@@ -127,8 +127,11 @@ def _renamed(site: Site, renaming: Renaming) -> list[str]:
             places.keep_name(renaming.old, f"{renaming.old}-{newcomer.uid[:4]}")
     records.renumber(site.state_dir, renaming.uid, renaming.new)
     records.note_number(site.state_dir, renaming.old, renaming.new, renaming.uid)
-    task = site.ledger.graph().get(renaming.new)
-    was_taken = task is not None and renaming.old in task.former_ids
+    graph = site.ledger.graph()
+    task, newcomer = graph.get(renaming.new), graph.get(renaming.old)
+    was_taken = (task is not None and renaming.old in task.former_ids) or (
+        newcomer is not None and newcomer.uid != renaming.uid
+    )
     why = "others had taken the number" if was_taken else "others had created it with the same key"
     told.append(f"The task {renaming.old} of this clone is {renaming.new} now: {why}.")
     return told

@@ -157,6 +157,8 @@ def test_without_a_ledger_the_way_to_one_is_named(repo: Path) -> None:
 def test_the_versions_are_the_same_in_both_ways(home: Path) -> None:
     words = git(home, "--version").split()
     lines = f"git tasks {__version__}\nledger format 1, git {words[2]}, Python "
+    for words_ in (("--version", "--json"), ("--json", "--version")):
+        assert tasks_inprocess(home, *words_).json()["kind"] == "version"
     assert tasks_inprocess(home, "--version").out == lines + platform.python_version() + "\n"
     assert tasks_inprocess(home, "version").out == lines + platform.python_version() + "\n"
     assert tasks_inprocess(home, "version", "--json").json()["data"] == {

@@ -120,6 +120,9 @@ def test_a_second_rejection_holds_the_task_with_both_findings(project: Path) -> 
     held = tasks_inprocess(project, "show", "1", "--json").json()["data"]
     assert "Wrong one." in held["held_reason"]
     assert "Wrong two." in held["held_reason"]
+    shown = tasks_inprocess(project, "show", "1").out
+    assert "\\n" not in shown
+    assert next(line for line in shown.splitlines() if "Wrong two." in line).startswith(" " * 11)
     assert held["held_reason"].index("Wrong two.") < held["held_reason"].index("Wrong one.")
     tasks_inprocess(project, "submit", "1", "--as", "ann", "-m", "Again.", check=5)
     (first, *_) = tasks_inprocess(project, "inbox", "--json").json()["data"]

@@ -43,7 +43,9 @@ def command(session: frame.Session, task: str | None, review: bool, raw: bool) -
     out.page()
     out.line(f"{shown.task.id} {shown.task.title}", "bold")
     for name, text in facts(session, shown):
-        out.line(f"{name:<{_WIDTH}}{text}" if name else text)
+        # Only the reason of a hold has lines, each of them indented.
+        say = out.block if name == "held" else out.line
+        say(f"{name:<{_WIDTH}}{text}" if name else text)
     _show_findings(session, shown, every_round=review)
     if shown.body.strip():
         out.line()
