@@ -10,8 +10,8 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 PACKAGE = CHECKOUT / "gittasks"
-# A key of click's, not of git's configuration; packages are named as strings, too.
-NO_SETTINGS = {"session"}
+# Keys of click's, not of git's configuration; packages are named as strings, too.
+NO_SETTINGS = {"session", "versions"}
 # Set for the checks that are run, so that what they leave behind is found.
 NO_VARIABLES = {"GITTASKS_CHECK"}
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
