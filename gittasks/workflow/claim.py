@@ -173,9 +173,6 @@ class _Attempt:
         if task.branch is not None:
             work_branches.complete_history(project, task)
             fetched = work_branches.fetched_tip(project, task.branch)
-            if task.state in branches.JUDGED and not branches.lacks_submitted(reader, task):
-                # What others have pushed there since is not what was submitted.
-                fetched = task.submitted_tip
             return branches.plan_branch(repo, reader, task, base, prefix, fetched=fetched)
         taken = work_branches.names_taken(project, task)
         return branches.plan_branch(repo, reader, task, base, prefix, taken=taken)
@@ -226,7 +223,10 @@ class _Attempt:
             task = graph.get(row.id)
             if task is None or task.claim is not None or not machine.STAGE[task.state].claimable:
                 continue
-            if not branches.lacks_submitted(self.project.ledger.reader, task):
+            reader = self.project.ledger.reader
+            if branches.lacks_submitted(reader, task):
+                continue
+            if branches.astray(self.project.repo, reader, task) is None:
                 return task
         wanted = f"the {self.speaker.role}" if self.speaker.role else "anybody"
         raise NothingFound(

@@ -138,7 +138,10 @@ def complete_history(site: Site, task: Task) -> None:
 
 
 def follow_branch(site: Site, task: Task) -> None:
-    """Moves our branch of a task to where it was fetched, where that is merely further on."""
+    """Moves our branch of a task to where it was fetched, where that is merely further on.
+
+    What is judged is what was submitted: there it goes no further, whatever was pushed since.
+    """
     if task.branch is None:
         return
     complete_history(site, task)
@@ -146,6 +149,10 @@ def follow_branch(site: Site, task: Task) -> None:
     here = refs.read(site.repo, HEADS + task.branch)
     if fetched is None or fetched == here:
         return
+    if task.state in JUDGED and task.submitted_tip is not None:
+        fetched = task.submitted_tip
+        if fetched == here or site.ledger.reader.get(fetched) is None:
+            return
     if here is None or merging.is_ancestor(site.repo, here, fetched):
         change = refs.Change(HEADS + task.branch, fetched, here)
         refs.transaction(site.repo, [change], "gittasks: fetched")

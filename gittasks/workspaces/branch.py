@@ -69,6 +69,12 @@ def plan_branch(
     if task.branch is None:
         return _minted(reader, task, tip, prefix, taken)
     here = _commit(reader, HEADS + task.branch)
+    if task.state in JUDGED and not lacks_submitted(reader, task):
+        wrong = astray(repo, reader, task)
+        if wrong is not None:
+            raise wrong
+        # What others have pushed there since is not what was submitted.
+        fetched = task.submitted_tip
     now = _newest(repo, here, fetched)
     if (now is None or task.state in JUDGED) and lacks_submitted(reader, task):
         raise lacking(task, base)
@@ -98,6 +104,29 @@ def lacking(task: Task, base: str) -> Refused:
         f"What was submitted of {task.id}, the commit {tip}, is not in this clone, and no branch"
         " that was fetched has it.",
         f"Run `git tasks sync` in the clone that has it, {otherwise}.",
+        task.id,
+    )
+
+
+def astray(repo: Repository, reader: Reader, task: Task) -> Refused | None:
+    """Returns why nobody can look at what was submitted: the branch here has something else."""
+    tip = task.submitted_tip
+    if task.state not in JUDGED or task.branch is None or tip is None:
+        return None
+    here = _commit(reader, HEADS + task.branch)
+    if here in (None, tip) or lacks_submitted(reader, task):
+        return None
+    from gittasks.plumbing import merging
+
+    assert here is not None
+    if merging.is_ancestor(repo, here, tip) and not _is_elsewhere(repo, HEADS + task.branch):
+        # It merely has not followed yet.
+        return None
+    return Refused(
+        f"The branch {task.branch} is at {here[:12]} here, but {tip[:12]} was submitted of"
+        f" {task.id}.",
+        f"Look at it: git log {tip[:12]}...{here[:12]}; then put the branch back to {tip[:12]}, or"
+        f" have it submitted: git tasks hold {task.id} -m TEXT, git tasks resume {task.id}.",
         task.id,
     )
 

@@ -65,6 +65,34 @@ def test_a_review_starts_at_what_was_submitted(submitted: Shared) -> None:
     assert git(tree, "rev-parse", "HEAD") == tip
 
 
+def test_a_review_after_a_diff_starts_at_what_was_submitted(submitted: Shared) -> None:
+    pushed_over(submitted)
+    submitted.ada.sync()
+    assert files_of(submitted) == ["new.txt"]
+    tree = Path(submitted.ada.agent("rev", "start", TASK).out.strip())
+    tip = submitted.ada.show(TASK)["submitted_tip"]
+    assert {git(tree, "rev-parse", "HEAD"), submitted.ada.refs()[BRANCH]} == {tip}
+
+
+def moved_on(shared: Shared) -> str:
+    """Puts the branch in Ada's clone further on than what was submitted; returns where."""
+    shared.ada.sync()
+    return commit(
+        shared.ada.folder, BRANCH, "unseen\n", parent=git(shared.remote, "rev-parse", BRANCH)
+    )
+
+
+def test_a_review_where_the_branch_has_something_else_is_refused(submitted: Shared) -> None:
+    there = moved_on(submitted)
+    refused = submitted.unchanged_by(
+        lambda: submitted.ada.agent("rev", "start", TASK, "--json", check=5)
+    )
+    tip = submitted.ada.show(TASK)["submitted_tip"]
+    assert error_of(refused)["message"] == (
+        f"The branch task/{TASK} is at {there[:12]} here, but {tip[:12]} was submitted of {TASK}."
+    )
+
+
 def without_the_work(shared: Shared) -> None:
     """Takes the branch off the remote before Ada has ever seen it."""
     git(shared.remote, "update-ref", "-d", BRANCH)
