@@ -14,11 +14,11 @@ from tests.support.cli import tasks_inprocess
 from tests.support.git import git, make_repository
 
 READS = {
-    "board", "dep cycles", "dep tree", "diff", "export", "graph", "inbox", "list", "log", "ready",
+    "board", "config", "dep cycles", "dep tree", "diff", "export", "graph", "inbox", "list", "log", "ready",
     "review-packet", "show", "stats", "status", "timeline",
 }  # fmt: skip
 ASKED = (
-    "dep cycles", "dep tree 2", "graph", "inbox", "list --all", "log", "ready", "review-packet 1",
+    "config", "dep cycles", "dep tree 2", "graph", "inbox", "list --all", "log", "ready", "review-packet 1",
     "show 1", "stats", "status", "timeline 1",
 )  # fmt: skip
 
@@ -118,3 +118,18 @@ def test_a_log_goes_on_past_a_commit_that_is_no_event(
     assert told.out == whole
     assert "is not an event of the ledger" in told.err
     assert "`git tasks recover` leaves it out." in told.err
+
+
+@pytest.mark.parametrize(
+    "words", [("config", "rejection_limit", "5"), ("config", "--unset", "rejection_limit")]
+)
+def test_the_settings_of_then_can_be_read_and_not_changed(
+    story: tuple[Path, dict[str, dict[str, Any]]], words: tuple[str, ...]
+) -> None:
+    folder = story[0]
+    tasks_inprocess(folder, "config", "rejection_limit", "4")
+    assert tasks_inprocess(folder, "config", "rejection_limit", "--at", "HEAD~1").out == "2\n"
+    tip = git(folder, "rev-parse", "gittasks")
+    refused = tasks_inprocess(folder, *words, "--at", "HEAD~1", check=2)
+    assert "The past cannot be changed." in refused.err
+    assert git(folder, "rev-parse", "gittasks") == tip

@@ -9,7 +9,7 @@ from gittasks.cli import frame, texts
 from gittasks.domain.errors import UsageFault
 
 
-@frame.command("config")
+@frame.command("config", past=True)
 @frame.argument("key", required=False)
 @frame.argument("value", required=False)
 @frame.option("--edit", "edited", metavar="NAME", help="edit `template` or `prompts/NAME`")
