@@ -196,7 +196,8 @@ class RemoteUnreachable(RemoteError):
 
     def __str__(self) -> str:
         if self.seconds is not None:
-            return f"The remote {self.remote} did not answer within {self.seconds:.3g} seconds."
+            told = f"{self.seconds:.0f}" if self.seconds >= 1 else f"{self.seconds:.3g}"
+            return f"The remote {self.remote} did not answer within {told} seconds."
         verb = "was lost" if self.maybe_done else "cannot be reached"
         return _sentence(f"The remote {self.remote} {verb}", self.words)
 

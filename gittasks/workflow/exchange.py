@@ -45,7 +45,7 @@ def publish(
     from gittasks.ledger import publishing
 
     try:
-        return publishing.append(
+        appended = publishing.append(
             sharing.shared_of(site),
             decide,
             also=also,
@@ -59,4 +59,15 @@ def publish(
         )
     except publishing.NotFollowed as half:
         site.told += (f"The remote has it, but not all could follow here: {half.error}",)
-        return half.appended
+        appended = half.appended
+    note_given(site)
+    return appended
+
+
+def note_given(site: Site) -> None:
+    """Notes that the remote has all that is here, where it has: nothing is left to publish."""
+    ledger = site.ledger
+    tip = ledger.tip
+    if ledger.has_written and sharing.shared_of(site).copy == tip:
+        # Work that was submitted without the remote still goes along at the end.
+        ledger.has_written = bool(work_branches.to_push(site)(tip, tip))

@@ -344,7 +344,7 @@ class _Attempt:
         """Lets the remote have base, ledger and the end of the branch at once, then follows."""
         from gittasks.ledger import publishing
         from gittasks.plumbing import tracking
-        from gittasks.workflow import aftermath, sharing
+        from gittasks.workflow import aftermath, exchange, sharing
 
         project = self.project
         branch = branches.HEADS + str(self.task.branch)
@@ -393,6 +393,7 @@ class _Attempt:
             if not told:
                 told += finish.follow(project, record)
             records.drop_refusal(project.state_dir, self.task.id)
+        exchange.note_given(project)
         return project.outcome(self.task.id, appended, notes=told, landed=landed)
 
     def _updates(self, record: records.LandingRecord, branch: str) -> Sequence[Update]:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from gittasks.plumbing.errors import RemoteUnreachable
+from gittasks.workflow import claim
+from gittasks.workflow.project import Options, Project
 from tests.cases.ground import error_of
 from tests.sharing.ground import LEDGER, Clone, Shared, begin, refs_of
 from tests.support.cli import CHECKOUT, COMMAND, Result, environment, tasks, tasks_inprocess
@@ -104,6 +107,38 @@ def test_an_event_is_published_within_seconds_or_later(shared: Shared) -> None:
     (shared.remote / "hooks/pre-receive").unlink()
     shared.bob.sync()
     assert shared.kinds(task) == ["create", "submit", "note"]
+
+
+def news_after_a_claim(shared: Shared, task: str) -> bool:
+    """Lets Bob's agent claim a task; tells whether something is left to publish then."""
+    options = Options(str(shared.bob.folder), actor="wim")
+    project = Project.open(options, os.environ, time.time)
+    try:
+        claim.claim(project, task, with_tree=False)
+        return project.has_news
+    finally:
+        project.close()
+
+
+def test_after_a_claim_that_took_all_along_nothing_is_left_to_publish(shared: Shared) -> None:
+    task = shared.ready("One")
+    shared.bob.offline("note", task, "mine")
+    assert not news_after_a_claim(shared, task)
+    assert shared.kinds(task) == ["create", "submit", "note", "claim"]
+
+
+def test_work_that_was_submitted_offline_is_left_to_publish_after_a_claim(shared: Shared) -> None:
+    done = shared.ready("One")
+    task = shared.ready("Two")
+    tree = shared.bob.begun(done, "wim", "x\n")
+    shared.bob.alone("wim", "submit", "-m", "Done.", at=tree)
+    assert news_after_a_claim(shared, task)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(4.99, "5"), (59.7, "60"), (0.4, "0.4")])
+def test_a_wait_is_told_in_round_seconds(seconds: float, told: str) -> None:
+    error = RemoteUnreachable("origin", "", ("fetch",), 128, "", seconds=seconds)
+    assert str(error) == f"The remote origin did not answer within {told} seconds."
 
 
 # ------------------------------------------------------------------------------------ refusing
