@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain import config
@@ -24,6 +25,8 @@ from gittasks.workflow import exchange, sharing
 from gittasks.workflow.project import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gittasks.workflow.project import Project
 
 HEADS = "refs/heads/"
@@ -70,6 +73,7 @@ def init(
             return _shared(project, begun, chosen)
         return begun if remote is None else _shared(project, begun, remote)
     notes: tuple[str, ...] = ()
+    noted = refs.list(project.repo, layout.INCOMING) if remote is not None else ()
     if chosen is not None:
         named = project if branch is None else project.named(_name(branch))
         found, notes = _elsewhere(named, chosen, must=remote is not None)
@@ -87,13 +91,17 @@ def init(
     begun = begun._replace(notes=(*notes, *begun.notes))
     if remote is None:
         return begun
-    project = _reopened(project)
+    sharing_project = _reopened(project)
     try:
-        return _shared(project, begun, remote)
+        return _shared(sharing_project, begun, remote)
     except BaseException as error:
-        if begun.created and _taken_back(project, begun, named_before):
+        if begun.created and _taken_back(sharing_project, begun, named_before, noted):
+            # Nothing more is true for the ledger that has gone.
+            project.ledger.is_at(None)
             _say_taken_back(error)
         raise
+    finally:
+        sharing_project.close()
 
 
 def _elsewhere(
@@ -149,7 +157,9 @@ def _begin(project: Project, actor: str, base: str | None, branch: str | None) -
     return Begun(True, ledger.removeprefix(HEADS), settings.base, worktrees, commit, notes=notes)
 
 
-def _taken_back(project: Project, begun: Begun, named: tuple[str, ...]) -> bool:
+def _taken_back(
+    project: Project, begun: Begun, named: tuple[str, ...], noted: Collection[str]
+) -> bool:
     """Removes a ledger that has just begun; tells whether nobody has written to it since."""
     from gittasks.ledger import journal
 
@@ -161,8 +171,20 @@ def _taken_back(project: Project, begun: Begun, named: tuple[str, ...]) -> bool:
             return False
         for entry in journal.entries(project.state_dir):
             journal.drop(entry)
+        _forget_attempt(project, noted)
     sharing.put_back(project, "gittasks.branch", named)
     return True
+
+
+def _forget_attempt(project: Project, noted: Collection[str]) -> None:
+    """Removes what was fetched on the way, and the answers of a ledger that never was."""
+    here = refs.list(project.repo, layout.INCOMING)
+    fetched = [refs.Change(name, None, oid) for name, oid in here.items() if name not in noted]
+    refs.transaction(project.repo, fetched, "gittasks: the ledger could not be shared")
+    project.ledger.close()
+    for name in ("cache.db", "cache.db-wal", "cache.db-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(project.state_dir, name))
 
 
 def _say_taken_back(error: BaseException) -> None:

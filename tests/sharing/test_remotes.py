@@ -533,7 +533,11 @@ def test_an_init_whose_ledger_is_refused_leaves_none(home: Path, words: tuple[st
     hook = install_hook(remote, "pre-receive", "echo not today >&2; exit 1")
     one = Clone(clone(remote, home / "ada", "Ada"))
     before = one.everything()
-    refused = error_of(one.manager("init", "--remote", "origin", *words, "--json", check=8))
+    answer = one.manager("init", "--remote", "origin", *words, "--json", check=8)
+    refused = error_of(answer)
+    assert answer.json()["ledger"] is None
+    assert one.git("for-each-ref", "refs/gittasks") == ""
+    assert not list(one.folder.glob(".git/gittasks/cache.db*"))
     ledger = f"refs/heads/{words[-1]}" if words else LEDGER
     assert refused["message"] == (
         f"The remote origin refused {ledger}: not today. No ledger has begun here."
