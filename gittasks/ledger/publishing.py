@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gittasks.domain.errors import GittasksError, Unconfirmed
+from gittasks.domain.errors import GittasksError, SyncRefused, Unconfirmed
 from gittasks.ledger import aftermath, journal, recover, repair
 from gittasks.ledger.locking import unwritable
 from gittasks.ledger.shared import Arrived, SyncLock, is_unsettled
@@ -142,6 +142,12 @@ def _is_pushed(
         if not error.maybe_done:
             raise shared.told(error) from None
         silent = error.timed_out
+    except RemoteRefused as error:
+        raise SyncRefused(
+            str(error),
+            "Have the remote's owner allow it, or give --offline to write it in this clone only;"
+            " nothing was written.",
+        ) from None
     except GitError as error:
         raise shared.told(error) from None
     try:

@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain.decide import decide
-from gittasks.domain.errors import Busy, CheckFailed, Refused, Unconfirmed
+from gittasks.domain.errors import Busy, CheckFailed, Refused, SyncRefused, Unconfirmed
 from gittasks.domain.requests import Landing, Speaker, Submit
 from gittasks.plumbing import merging, refs
 from gittasks.plumbing.remote import Update
@@ -379,6 +379,12 @@ class _Attempt:
                 f"{self.task.id} has landed on {project.remote}, but the base could not follow"
                 f" here: {half.error} Run `git tasks recover` to finish it."
             )
+        except SyncRefused as error:
+            if "--offline" in (error.hint or ""):
+                error.hint = (
+                    "Have the remote's owner allow it, and land it then; nothing has moved."
+                )
+            raise
         except Busy as error:
             if "--offline" in (error.hint or ""):
                 error.hint = "Land it when the remote can be reached again; nothing has moved."

@@ -171,6 +171,8 @@ def test_a_remote_that_declines_gets_nothing_and_nothing_moves(
     assert (error["code"], error["name"], error["retryable"]) == (8, "SYNC", False)
     assert error["message"].startswith("The remote origin refused ")
     assert words in error["message"]
+    assert ("nothing was written" in error["hint"]) == (verb != "sync")
+    assert ("--offline" in error["hint"]) == (verb != "sync")
     (shared.remote / "hooks" / hook).unlink()
     shared.bob.sync()
     shared.met()
