@@ -22,7 +22,7 @@ from gittasks.domain.fields import DEPENDENCY_LIMIT, TITLE_LIMIT, is_text, is_ti
 from gittasks.domain.ids import parse_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FIELDS = (
     "title", "body", "enter", "depends_on", "parent", "checks", "labels", "priority", "key",
@@ -289,6 +289,30 @@ def _name_faults(tasks: Sequence[Listed]) -> Iterator[Fault]:
                 if name is not None and name not in lines and not _is_spelled(name):
                     sentence = f"{shown(name)} is neither a key of this file nor a task id."
                     yield Fault(task.line, field, sentence)
+    ringed = _below_themselves({task.key: task.parent for task in tasks if task.key is not None})
+    for task in tasks:
+        if task.key in ringed:
+            verb = "be its own parent" if task.parent == task.key else "stand below itself"
+            yield Fault(task.line, "parent", f"The task {shown(str(task.key))} cannot {verb}.")
+
+
+def _below_themselves(above: Mapping[str, str | None]) -> set[str]:
+    """Returns the keys that stand in a ring of parents."""
+    ringed: set[str] = set()
+    done: set[str] = set()
+    for key in above:
+        path: dict[str, None] = {}
+        current: str | None = key
+        while (
+            current is not None and current in above and current not in done and current not in path
+        ):
+            path[current] = None
+            current = above[current]
+        if current in path:
+            names = list(path)
+            ringed.update(names[names.index(str(current)) :])
+        done.update(path)
+    return ringed
 
 
 def _is_spelled(name: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gittasks.domain.errors import Cycle, UnknownTask, UsageFault, WrongRole
-from gittasks.workflow import configure, create
+from gittasks.workflow import configure, create, task_list
 from gittasks.workflow.create import New
 from gittasks.workflow.project import Options, Project
 from tests.support.git import git
@@ -162,6 +162,24 @@ def test_a_parent_may_wait_for_its_child(project: Project) -> None:
     )
     parent, child = (one.task for one in outcomes)
     assert (parent.depends_on, child.parent) == ((child.id,), parent.id)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"# One\nkey: a\nparent: a\n", "  line 1, parent: The task a cannot be its own parent."),
+        (
+            b"# One\nkey: a\nparent: b\n\n# Two\nkey: b\nparent: a\n\n# Three\nparent: a\n",
+            "  line 1, parent: The task a cannot stand below itself.\n"
+            "  line 5, parent: The task b cannot stand below itself.",
+        ),
+    ],
+    ids=["own parent", "ring"],
+)
+def test_a_ring_of_parents_in_a_file_is_told_by_line(text: bytes, told: str) -> None:
+    with pytest.raises(UsageFault) as refused:
+        task_list.read(text, "plan")
+    assert refused.value.message.partition("\n")[2] == told
 
 
 def test_a_ring_in_a_file_is_refused_with_its_keys(project: Project) -> None:
