@@ -75,10 +75,18 @@ def present_base(site: Site, ref: str) -> tuple[str, str | None]:
     )
     lines = listed.split("\n")
     shown = "; ".join(lines[:_SHOWN_COMMITS]) + (" …" if len(lines) > _SHOWN_COMMITS else "")
+    publish = f"git push {site.remote} {name}"
+    if merging.is_ancestor(site.repo, there, here):
+        hint = f"Publish them yourself ({publish}), or move them to another branch."
+    else:
+        hint = (
+            f"Merge what {site.remote} has (git merge {there[:12]}) or rebase onto it, then publish"
+            f" them yourself ({publish}); or move them to another branch."
+        )
     raise SyncRefused(
         f"Your {name} has commits that {site.remote} has not, and a landing would publish"
         f" them: {shown}.",
-        f"Publish them yourself (git push {site.remote} {name}), or move them to another branch.",
+        hint,
     )
 
 

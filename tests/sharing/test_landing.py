@@ -134,6 +134,7 @@ def test_what_nobody_submitted_is_not_published(reviewed: Shared, how: str) -> N
     assert error["name"] == "SYNC"
     assert f"{mine[:7]} Mine alone" in error["message"]
     assert "git push origin master" in error["hint"]
+    assert error["hint"].startswith("Merge ") == (how == "diverged")
 
 
 def test_a_base_of_the_remote_that_is_gone_is_named(reviewed: Shared) -> None:
