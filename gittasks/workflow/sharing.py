@@ -35,6 +35,13 @@ def choose(site: Site, wanted: str | None = None) -> str | None:
     """Returns the remote to share through: the one named, the one set, origin, or the only one."""
     names = remote.names(site.repo)
     if wanted is not None:
+        if not wanted.strip():
+            raise UsageFault(
+                "The name of the remote is blank.",
+                f"Name one of {', '.join(names)}."
+                if names
+                else "Add one: git remote add origin URL.",
+            )
         if wanted not in names and not layout.is_ref_part(wanted):
             raise UsageFault(
                 f"{shown(wanted)} cannot name a remote.",

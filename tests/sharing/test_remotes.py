@@ -389,6 +389,14 @@ def test_an_address_in_the_place_of_a_remote_is_to_get_a_name(home: Path) -> Non
     one.manager("init", "--remote", "up")
 
 
+def test_a_blank_name_of_a_remote_is_told_as_such(home: Path) -> None:
+    one = Clone(make_repository(home / "ada"))
+    refused = error_of(one.manager("init", "--remote", "", "--json", check=2))
+    assert (refused["message"], refused["hint"]) == (
+        "The name of the remote is blank.", "Add one: git remote add origin URL.",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["a..b", "x y", "a.lock", "../remote.git"])
 @pytest.mark.parametrize("words", [("sync",), ("sync", "--dry-run"), ("new", "One")])
 def test_a_remote_whose_name_no_ref_can_have_is_named(
