@@ -139,6 +139,15 @@ def test_a_diff_of_work_that_is_nowhere_says_so(submitted: Shared) -> None:
     assert "is not in this clone" in error_of(told)["message"]
 
 
+@pytest.mark.parametrize("verb", ["diff", "start"])
+def test_a_refusal_makes_no_branch_where_something_else_was_pushed(
+    submitted: Shared, verb: str
+) -> None:
+    without_the_work(submitted)
+    commit(submitted.remote, BRANCH, "another\n", parent=submitted.base)
+    submitted.unchanged_by(lambda: submitted.ada.agent("rev", verb, TASK, check=5))
+
+
 def test_work_that_was_sent_back_and_is_nowhere_can_begin_anew(submitted: Shared) -> None:
     without_the_work(submitted)
     submitted.ada.manager("hold", TASK, "-m", "It is lost.")
