@@ -172,7 +172,9 @@ def _told(outcome: Outcome) -> tuple[str, ...]:
         return (f"{task.id} {task.state}: nothing to do",)
     moved = f" {outcome.source or '-'} -> {outcome.target}"
     line = f"{task.id} {outcome.kind}{moved if outcome.source != outcome.target else ''}"
-    return (line, *(f"{other} unblocked" for other in outcome.unblocked))
+    # What was freed itself has said so.
+    others = [one for one in outcome.unblocked if (one, outcome.kind) != (task.id, "unblock")]
+    return (line, *(f"{other} unblocked" for other in others))
 
 
 class Choice:

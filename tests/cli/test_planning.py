@@ -232,8 +232,8 @@ def test_a_dependency_comes_and_goes(project: Path) -> None:
         "  000001 NEW One",
     ]
     assert tasks_inprocess(project, "resume", "2").out == "000002 resume HELD_WORK -> BLOCKED\n"
-    assert tasks_inprocess(project, "dep", "rm", "2", "1").out.splitlines()[-1] == (
-        "000002 unblocked"
+    assert tasks_inprocess(project, "dep", "rm", "2", "1").out == (
+        "000002 unblock BLOCKED -> WORK\n"
     )
 
 

@@ -95,8 +95,8 @@ def test_a_prerequisite_that_is_thrown_away_is_told_and_can_be_dropped(project: 
     rows = tasks_inprocess(project, "inbox", "--json").json()["data"]
     assert [row["id"] for row in rows] == ["000002"]
     assert "000001 was aborted" in tasks_inprocess(project, "show", "2").out
-    assert tasks_inprocess(project, "dep", "rm", "2", "1").out.splitlines()[-1] == (
-        "000002 unblocked"
+    assert tasks_inprocess(project, "dep", "rm", "2", "1").out == (
+        "000002 unblock BLOCKED -> WORK\n"
     )
     states = {
         row["id"]: row["state"] for row in tasks_inprocess(project, "list", "--json").json()["data"]
