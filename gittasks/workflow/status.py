@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gittasks.domain.projections.working_state import waiting_on
 from gittasks.workflow.queries import Rows, inbox, snapshot_of
 
 _QUEUE_LIMIT = 5
@@ -63,7 +64,13 @@ def overview(project: Project, actor: str) -> Overview:
         running=len(claims),
         working=dict(sorted(working.items())[:_CHILDREN_LIMIT]),
         working_left_out=max(len(working) - _CHILDREN_LIMIT, 0),
-        waiting_on=_waiting_on(counts, len(claims), ready_count, waits),
+        waiting_on=waiting_on(
+            running=len(claims),
+            ready=ready_count,
+            checking=counts.get("CHECK", 0),
+            waiting=waits,
+            blocked=counts.get("BLOCKED", 0),
+        ),
         problems=len(snapshot.problems()),
         remote=remote,
         unpublished=unpublished,
@@ -76,14 +83,3 @@ def _shared(project: Project) -> tuple[str | None, int]:
     from gittasks.workflow.sync import state  # only a clone that shares
 
     return state(project) or (None, 0)
-
-
-def _waiting_on(counts: dict[str, int], running: int, ready_count: int, waits: int) -> str:
-    """Says who has the next move: what runs, what could run, the manager, a dependency."""
-    if running or ready_count:
-        return "agent"
-    if counts.get("CHECK"):
-        return "checker"
-    if waits:
-        return "manager"
-    return "dependency" if counts.get("BLOCKED") else "none"

@@ -100,7 +100,7 @@ class Artifacts(NamedTuple):
 
 def fold(state: Artifacts, step: Step) -> tuple[Artifacts, Signals]:
     """Returns the artifacts after a step, and what it has brought."""
-    if step.after is None or step.before is None:
+    if step.before is None:
         return state, ()
     task = step.after.id
     found = state.tasks.get(task) or Artifact()

@@ -87,8 +87,8 @@ def fold(state: Assignments, step: Step) -> tuple[Assignments, Signals]:
     """Returns the stints after a step, and who got a task or gave it up by it."""
     before, after = step.before, step.after
     old = None if before is None else before.claim
-    new = None if after is None else after.claim
-    if after is None or old == new:
+    new = after.claim
+    if old == new:
         return state, ()
     found = state.tasks.get(after.id) or Assignment()
     signals = []
@@ -125,9 +125,7 @@ def rows(state: Assignments, graph: GraphState, now: int) -> Iterator[Row]:
 def _ended(found: Assignment, after: Task, step: Step) -> tuple[Assignment, Signal]:
     current = found.current
     reason = end_reason(step.event)
-    if current is None:
-        # A hand has put the claim into the document.
-        return found, Signal("task_unassigned", NAME, after.id, (("reason", reason),))
+    assert current is not None
     ended = current._replace(end=step.event.at, reason=reason)
     more = found._replace(
         stints=(*found.stints[:-1], ended), accumulated=found.accumulated + ended.seconds()

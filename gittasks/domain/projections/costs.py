@@ -51,7 +51,7 @@ class Costs(NamedTuple):
 def fold(state: Costs, step: Step) -> tuple[Costs, Signals]:
     """Returns the sums after a step, and what it has cost."""
     cost: Cost | None = getattr(step.event.change, "cost", None)
-    if cost is None or step.after is None:
+    if cost is None:
         return state, ()
     # A claim is told by its end, which another may have given: the cost is the holder's.
     before = step.before

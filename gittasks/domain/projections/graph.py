@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gittasks.domain import dependencies, machine
-from gittasks.domain.errors import Corrupt
 from gittasks.domain.projections.persistent import Persistent
 from gittasks.domain.projections.signals import Signal, Signals
 from gittasks.domain.task_graph import evolve, numbers_of
@@ -167,15 +166,15 @@ class GraphState(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One commit of the ledger that counts: its event, and the task before and after it.
+    """One commit of the ledger about a task: its event, and the task before and after it.
 
-    `graph` is the whole graph afterwards. An event about no task has neither before nor after.
+    `graph` is the whole graph afterwards; before a create there is no task.
     """
 
     oid: str
     event: Event
     before: Task | None
-    after: Task | None
+    after: Task
     graph: GraphState
 
 
@@ -185,17 +184,17 @@ def refused(state: GraphState, oid: str, task: str | None, reason: str) -> Graph
 
 
 def apply(state: GraphState, oid: str, event: Event) -> Step | GraphState:
-    """Returns the step that an event is; where it is not legal, the graph with a violation."""
+    """Returns the step that an event is, or else the graph: an event about no task changes nothing.
+
+    Where it is not legal, that has a violation more.
+    """
     if event.task is None or not event.is_about_a_task:
-        return Step(oid, event, None, None, state)
+        return state
     reason = machine.objection(state, event)
     if reason is not None:
         return refused(state, oid, event.task, reason)
     before = state.get(event.task)
-    try:
-        after, _ = evolve(before, b"", event)
-    except Corrupt as error:
-        return refused(state, oid, event.task, error.message)
+    after, _ = evolve(before, b"", event)
     return Step(oid, event, before, after, _with(state, before, after))
 
 
@@ -252,8 +251,6 @@ def _fewer(found: Persistent[tuple[str, ...]], key: str, value: str) -> Persiste
 
 def _signals(step: Step) -> Iterator[Signal]:
     before, after = step.before, step.after
-    if after is None:
-        return
     if before is None:
         yield _told("task_created", after.id, title=after.title, parent=after.parent)
         return

@@ -100,8 +100,6 @@ def fold(state: Inbox, step: Step) -> tuple[Inbox, Signals]:
 def affected(step: Step) -> Iterable[Task]:
     """Returns the tasks whose place in inbox or queue a step can have changed."""
     before, after = step.before, step.after
-    if after is None:
-        return ()
     if after.supersedes is None if before is None else before.outcome == after.outcome:
         return (after,)
     # An end, and a successor, say something about whoever waits.

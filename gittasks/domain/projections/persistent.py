@@ -26,14 +26,9 @@ class Persistent(Generic[Value]):
     def __init__(
         self, root: dict[str, dict[str, dict[str, Any]]] | None = None, size: int = 0
     ) -> None:
-        """Starts empty; whoever loads one gives what `parts` had."""
+        """Starts empty; whoever loads one gives what `__reduce__` had."""
         self._root: dict[str, dict[str, dict[str, Any]]] = {} if root is None else root
         self._size = size
-
-    @property
-    def parts(self) -> tuple[dict[str, dict[str, dict[str, Any]]], int]:
-        """Returns what the map is made of, to be stored."""
-        return self._root, self._size
 
     def __reduce__(
         self,
@@ -56,10 +51,6 @@ class Persistent(Generic[Value]):
         return isinstance(other, Persistent) and self._root == other._root
 
     __hash__ = None  # type: ignore[assignment]  # two maps compare by value and are not keys
-
-    def __repr__(self) -> str:
-        """Returns the entries, for people who look for a fault."""
-        return f"Persistent({dict(self.items())!r})"
 
     def get(self, key: str) -> Value | None:
         """Returns the value of a key, None where there is none."""

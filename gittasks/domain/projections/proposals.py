@@ -43,7 +43,7 @@ class Proposals(NamedTuple):
 def fold(state: Proposals, step: Step) -> tuple[Proposals, Signals]:
     """Returns the proposals after a step, and what was proposed or answered by it."""
     before, after = step.before, step.after
-    if after is None or after.proposed_by is None:
+    if after.proposed_by is None:
         return state, ()
     if before is None:
         one = Proposal(after.proposed_by, step.event.at, after.follows)

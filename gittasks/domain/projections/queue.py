@@ -49,8 +49,6 @@ class QueueRow(NamedTuple):
 def fold(state: Queue, step: Step) -> tuple[Queue, Signals]:
     """Returns the ranks after a step, and what can be taken, or no more, since it."""
     task = step.after
-    if task is None:
-        return state, ()
     rank, known = machine.queue_rank(task), state.ranks.get(task.id)
     if rank == (known or 0):
         return state, ()

@@ -31,17 +31,11 @@ class Stages(NamedTuple):
 
     tasks: Persistent[tuple[Visit, ...]] = Persistent()
 
-    def seconds(self, task: str) -> tuple[tuple[State, int], ...]:
-        """Returns the states that a task has left, with the seconds it stood there."""
-        visits = self.tasks.get(task) or ()
-        pairs = zip(visits, visits[1:], strict=False)
-        return tuple((here.state, max(then.at - here.at, 0)) for here, then in pairs)
-
 
 def fold(state: Stages, step: Step) -> tuple[Stages, Signals]:
     """Returns the visits after a step; tells nothing, as the graph has told it."""
     before, after = step.before, step.after
-    if after is None or (before is not None and not step.event.is_transition):
+    if before is not None and not step.event.is_transition:
         return state, ()
     visits = state.tasks.get(after.id) or ()
     event = step.event

@@ -194,9 +194,8 @@ def _reviews(world: World, before: World | None) -> tuple[tuple[State, Yield], .
     for known, given, _, _ in _brought(world, before):
         judged = {one.state for one in known}
         for one in given:
-            if one.state in found:
-                found[one.state] = _plus(found[one.state], one.accepted, one.state not in judged)
-                judged.add(one.state)
+            found[one.state] = _plus(found[one.state], one.accepted, one.state not in judged)
+            judged.add(one.state)
     return tuple((state, found[state]) for state in STATES if state in found)
 
 

@@ -119,8 +119,6 @@ def fold(world: World, fact: Fact) -> tuple[World, Signals]:
         after = graph.apply(world.graph, fact.oid, fact.event)
     if isinstance(after, graph.GraphState):
         return _placed(world, fact, (after, *world[1 : len(PROJECTIONS)])), ()
-    if after.after is None:
-        return _placed(world, fact, world[: len(PROJECTIONS)]), ()
     states: list[Any] = []
     signals: list[Any] = []
     for row, state in zip(PROJECTIONS, world, strict=False):

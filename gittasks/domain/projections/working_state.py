@@ -74,7 +74,8 @@ class WorkingState(NamedTuple):
         found: dict[str, int] = {}
         for claimed in self.claims:
             task = graph.get(claimed)
-            if task is not None and task.parent is not None:
+            assert task is not None
+            if task.parent is not None:
                 found[task.parent] = found.get(task.parent, 0) + 1
         return dict(sorted(found.items()))
 
@@ -98,8 +99,8 @@ def fold(state: WorkingState, step: Step) -> tuple[WorkingState, Signals]:
     """Returns the claims after a step, and who began or ended to work by it."""
     before, after = step.before, step.after
     old = None if before is None else before.claim
-    new = None if after is None else after.claim
-    if old == new or after is None:
+    new = after.claim
+    if old == new:
         return state, ()
     signals: list[Signal] = []
     was_working = bool(state.claims)
