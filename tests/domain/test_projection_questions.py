@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gittasks.domain.events import Configured
+from gittasks.domain.events import Configured, Edited
 from gittasks.domain.projections import table
+from gittasks.domain.projections.difference import difference
 from gittasks.domain.projections.persistent import Persistent
 from gittasks.domain.projections.statistics import statistics
 from gittasks.domain.projections.table import Fact, World
@@ -16,12 +17,14 @@ from tests.support.builders import hexadecimal
 from tests.support.decisions import Story
 
 
+def _facts(story: Story) -> list[Fact]:
+    return [
+        Fact(hexadecimal(f"commit {n}", 40), one.at, one) for n, one in enumerate(story.past, 1)
+    ]
+
+
 def _world(story: Story, until: int | None = None) -> World:
-    events = story.past[:until]
-    return table.resume(
-        World(),
-        (Fact(hexadecimal(f"commit {n}", 40), one.at, one) for n, one in enumerate(events, 1)),
-    )
+    return table.resume(World(), _facts(story)[:until])
 
 
 def _signals(story: Story) -> list[tuple[str, str | None, dict[str, object]]]:
@@ -91,6 +94,8 @@ def test_moves_and_edits_are_told(story: Story) -> None:
     assert _signals(story) == [
         ("task_changed", "000002", {"fields": ["title", "labels", "body"]}),
     ]  # fmt: skip
+    seen = story.past[-1]._replace(change=Edited(seen=True), body=None)
+    assert table.fold(_world(story), Fact("f" * 40, seen.at, seen))[1] == ()
     story.says(Edit("000002", add_dependencies=("000003",)))
     story.says(Edit("000002", remove_dependencies=("000003",)))
     assert list(_world(story).graph.dependents("000003")) == []
@@ -130,7 +135,7 @@ def test_numbers_since_a_commit_leave_out_who_has_not_moved(story: Story) -> Non
     story.goes_to("CLOSED", 2)
     half = _world(story)
     story.goes_to("CLOSED", 3)
-    found = statistics(_world(story), story.now, half)
+    found = statistics(table.resume(half, _facts(story)[half.commits :]), story.now, half)
     alone = statistics(half, story.now)
     assert (found.done.landed, alone.done.landed) == (1, 2)
 
@@ -150,3 +155,22 @@ def test_a_map_gives_back_what_was_put_in_and_shares_the_rest() -> None:
     assert list(two.changed_since(one)) == ["000102"]
     assert list(one.changed_since(two)) == ["000102"]
     assert list(two.with_("000001", 3).changed_since(two)) == ["000001"]
+    far = two.with_("990001", 9)
+    assert list(far.with_("990001", 8).changed_since(far)) == ["990001"]
+
+
+def test_working_children_are_counted_below_those_who_have_some(story: Story) -> None:
+    story.says(Reparent("000002", "000001"))
+    for number in (2, 3):
+        story.says(Submit(f"{number:06d}", enter="WORK"))
+        story.claims(number)
+    world = _world(story)
+    assert world.working.worker_count == 2
+    assert world.working.by_parent(world.graph) == {"000001": 1}
+
+
+def test_going_back_makes_tasks_go(story: Story) -> None:
+    half, whole = _world(story, 2), _world(story)
+    back = difference(whole, half)
+    assert (back.created, back.gone, back.changed) == ((), ("000003", "000004"), {})
+    assert difference(half, whole).created == ("000003", "000004")
