@@ -19,7 +19,7 @@ from gittasks.ledger.locking import unwritable
 from gittasks.ledger.snapshot import Snapshot
 from gittasks.ledger.trees import changed_paths
 from gittasks.ledger.verify import Checker, Fold, is_root, oldest_first
-from gittasks.plumbing import objects
+from gittasks.plumbing import merging, objects
 from gittasks.plumbing.errors import GitError
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _judged(
 
 
 def _keep(ledger: View, kept: Kept, base: Sequence[Stray], checker: Checker) -> None:
-    """Keeps what holds where the checker began as well as where it is now."""
+    """Keeps what holds where the checker began, where it is now, and where it has not been yet."""
     same = {one.stray: one.commit for one in checker.settled if one.is_same}
     before = [
         stray._replace(lifted=(*stray.lifted, same[stray])) if stray in same else stray
@@ -202,8 +202,16 @@ def _keep(ledger: View, kept: Kept, base: Sequence[Stray], checker: Checker) -> 
     ]
     known = frozenset(base)
     new = [stray for stray in checker.strays.values() if stray not in known]
+    # What has been fetched and is not on the branch yet holds neither there nor here.
+    waiting = [
+        stray
+        for stray in kept.strays
+        if stray not in known
+        and checker.last is not None
+        and not merging.is_ancestor(ledger.repo, stray.commit, checker.last)
+    ]
     commits = dict.fromkeys((*kept.invalid, *checker.touched))
-    after = quarantine.Kept((*before, *new), tuple(commits))
+    after = quarantine.Kept(tuple(dict.fromkeys((*before, *waiting, *new))), tuple(commits))
     if after == kept:
         return
     try:

@@ -18,6 +18,9 @@ __all__ = ["Filter", "InboxRow", "Problem", "ReadyRow", "Snapshot"]
 
 _CHUNK = 500
 
+_SOUND = "id NOT IN (SELECT task FROM quarantine WHERE task IS NOT NULL)"
+"""What nobody can take is not offered: claims of a quarantined task are refused."""
+
 _SORTS = {
     "id": "n",
     "position": "position, n",
@@ -209,7 +212,7 @@ class Snapshot(Cache):
                 break
             found = self.select(
                 "SELECT queue_rank, priority, blocking, id, state, role, title, assignee,"
-                f" entered_at, parent FROM tasks WHERE {where}{own} ORDER BY {sort} LIMIT ?",
+                f" entered_at, parent FROM tasks WHERE {where}{own} AND {_SOUND} ORDER BY {sort} LIMIT ?",
                 (*arguments, left),
             )
             rows += map(ReadyRow._make, found)
@@ -220,14 +223,17 @@ class Snapshot(Cache):
         if roles is not None:
             return len(self.ready(roles, None, assignee))
         total = int(
-            self.select("SELECT sum(n) FROM counts WHERE kind = 'queue_rank' AND value > 0")[0][0]
-            or 0
+            self.select(
+                "SELECT (SELECT coalesce(sum(n), 0) FROM counts"
+                " WHERE kind = 'queue_rank' AND value > 0)"
+                f" - (SELECT count(*) FROM tasks WHERE queue_rank > 0 AND NOT {_SOUND})"
+            )[0][0]
         )
         if assignee is None:
             return total
         others = self.select(
             "SELECT count(*) FROM tasks"
-            " WHERE queue_rank > 0 AND assignee IS NOT NULL AND assignee != ?",
+            f" WHERE queue_rank > 0 AND assignee IS NOT NULL AND assignee != ? AND {_SOUND}",
             (assignee,),
         )
         return total - int(others[0][0])
