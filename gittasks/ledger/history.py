@@ -10,7 +10,7 @@ from gittasks.ledger import message
 from gittasks.plumbing.errors import GitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from gittasks.domain.events import Event
     from gittasks.domain.projections.table import Fact
@@ -124,42 +124,43 @@ def facts(
     What is no event, or is known to be `invalid`, is told as that, and never stops the rest. With
     `about` most commits are left out that do not concern this task.
     """
-    from gittasks.domain.projections.table import Fact
-
     revisions = (tip,) if after is None else (tip, f"^{after}")
     wanted = () if about is None else ("--fixed-strings", f"--grep=Task: {about}")
     for record in _records(repo, _FACT, ("--reverse", "--first-parent", *wanted, *revisions)):
         oid, parents, at, committed_at, text = record.split(b"\n", 4)
-        commit, parent = oid.decode("ascii"), parents[: len(oid)].decode("ascii")
-        if commit in invalid:
-            reason = "It does not verify."
-        elif len(parents) > len(oid):
-            reason = "It is a merge."
-        else:
-            try:
-                event = message.decode(text, int(at), commit)
-            except Corrupt as error:
-                reason = error.message
-            else:
-                yield Fact(commit, int(committed_at), event, parent=parent)
-                continue
-        yield Fact(commit, int(committed_at), None, reason, parent=parent)
+        above = parents.decode("ascii").split()
+        yield _fact(oid.decode("ascii"), above, int(at), int(committed_at), text, invalid)
 
 
 def fact(commit: Commit, invalid: Collection[str] = ()) -> Fact:
     """Returns what folds are told of one commit that was read as an object."""
+    return _fact(
+        commit.oid, commit.parents, commit.author_time, commit.committer_time, commit.message,
+        invalid,
+    )  # fmt: skip
+
+
+def _fact(
+    oid: str,
+    parents: Sequence[str],
+    at: int,
+    committed_at: int,
+    text: bytes,
+    invalid: Collection[str],
+) -> Fact:
     from gittasks.domain.projections.table import Fact
 
-    parent = commit.parents[0] if commit.parents else ""
-    event, reason = None, "It does not verify."
-    if len(commit.parents) > 1:
+    event, reason = None, ""
+    if oid in invalid:
+        reason = "It does not verify."
+    elif len(parents) > 1:
         reason = "It is a merge."
-    elif commit.oid not in invalid:
+    else:
         try:
-            event, reason = message.decode(commit.message, commit.author_time, commit.oid), ""
+            event = message.decode(text, at, oid)
         except Corrupt as error:
             reason = error.message
-    return Fact(commit.oid, commit.committer_time, event, reason, parent)
+    return Fact(oid, committed_at, event, reason, parents[0] if parents else "")
 
 
 def _records(repo: Repository, form: str, arguments: Iterable[str]) -> Iterator[bytes]:

@@ -86,6 +86,7 @@ class Follower:
         self._mark: bytes | None = None
         self._read_at = 0.0
         self._given: set[str] = set()
+        self._invalid: Collection[str] = ()
         self._world: World | None = None
         self._failure: str | None = None
         self._failed_at: float | None = None
@@ -114,7 +115,7 @@ class Follower:
         """
         last = after.commit
         if after.ordinal is not None:
-            begun = _commits(self.project, [last])[0]
+            (begun,) = self._commits([last])
             entry = self._entry(begun)
             if entry is not None:
                 yield Told(entry, self._signals(begun) if signals else ())
@@ -230,7 +231,7 @@ class Follower:
             return ()
         if world is None or world.oid != parent:
             world = worlds.at(self.project.ledger, parent)
-        self._world, signals = table.fold(world, history.fact(commit, self._invalid()))
+        self._world, signals = table.fold(world, history.fact(commit, self._invalid))
         return signals
 
     def _since(self, last: str, tip: str) -> Iterator[tuple[Commit | None, Entry | None]]:
@@ -243,7 +244,7 @@ class Follower:
         for at in range(0, len(found or ()), _CHUNK):
             assert found is not None
             part = found[at : at + _CHUNK]
-            commits = self._guarded(lambda: _commits(self.project, part))  # noqa: B023 - at once
+            commits = self._guarded(lambda: self._commits(part))  # noqa: B023 - at once
             if commits is None:
                 return
             for commit in commits:
@@ -264,19 +265,23 @@ class Follower:
                 f"The commit {last[:12]} is no longer part of the ledger, as after a sync; "
                 "what was told already is not told again."
             )
-            for commit in _commits(self.project, left):
+            for commit in self._commits(left):
                 self._given.update(message.event_ids(commit.message))
         return [line[1:] for line in lines if line[0] == ">"]
 
-    def _invalid(self) -> Collection[str]:
+    def _commits(self, oids: Sequence[str]) -> list[Commit]:
+        """Returns commits, and looks again which ones are known to count for nothing."""
         from gittasks.ledger import quarantine
 
-        return quarantine.invalid(self.project.ledger.state_dir)
+        self._invalid = quarantine.invalid(self.project.ledger.state_dir)
+        # A reader of its own for each batch: nothing stays open while nothing happens.
+        with Reader(self.project.repo) as reader:
+            return [reader.commit(oid) for oid in oids]
 
     def _entry(self, commit: Commit) -> Entry | None:
         if not commit.parents:
             return None  # the root of every ledger is no event
-        if commit.oid in self._invalid():
+        if commit.oid in self._invalid:
             return None  # whoever brought it has told so, and it counts for nothing
         try:
             event = message.decode(commit.message, commit.author_time, commit.oid)
@@ -326,7 +331,10 @@ def handler(project: Project, line: str) -> Callable[[Mapping[str, Any]], str | 
 
         env = {
             **project.environ,
-            **{f"GITTASKS_WATCH_{name.upper()}": str(row[name] or "") for name in _TOLD_ENV},
+            **{
+                f"GITTASKS_WATCH_{name.upper()}": "" if row[name] is None else str(row[name])
+                for name in _TOLD_ENV
+            },
         }
         try:
             done = process.run(
@@ -363,12 +371,6 @@ def from_remote(project: Project, tell: Callable[[str], None]) -> Callable[[], N
             project.told = before
 
     return refresh
-
-
-def _commits(project: Project, oids: Sequence[str]) -> list[Commit]:
-    # A reader of its own for each batch: nothing stays open while nothing happens.
-    with Reader(project.repo) as reader:
-        return [reader.commit(oid) for oid in oids]
 
 
 def _words(error: Exception) -> str:

@@ -174,15 +174,17 @@ def test_only_the_signals_asked_for_are_told(project: Path) -> None:
 def test_a_command_gets_each_line(project: Path, home: Path) -> None:
     new(project, "One $(touch x); `y`")
     hook = home / "a hook"
-    hook.write_text(f"#!/bin/sh\ncat >> {home}/lines\necho $GITTASKS_WATCH_SIGNAL; exit $1\n")
+    hook.write_text(
+        f"#!/bin/sh\ncat >> {home}/lines\necho $GITTASKS_WATCH_ORDINAL $GITTASKS_WATCH_SIGNAL; exit $1\n"
+    )
     hook.chmod(0o755)
     words = ("--from", "HEAD~1", "--exec", f"'{hook}' 3")
     done = tasks(project, "watch", "--jsonl", "--until", "idle", *words, check=1)
     assert (home / "lines").read_text() == done.out
     assert done.err.splitlines() == [
-        "", f"The command {hook} ended with 3.",
-        "task_created", f"The command {hook} ended with 3.",
-        "inbox_added", f"The command {hook} ended with 3.",
+        "0", f"The command {hook} ended with 3.",
+        "1 task_created", f"The command {hook} ended with 3.",
+        "2 inbox_added", f"The command {hook} ended with 3.",
     ]  # fmt: skip
     for line in ("/no/where", "no-such-program", "'", ""):
         tasks(project, "watch", "--until", "idle", "--from", "HEAD~1", "--exec", line, check=2)
