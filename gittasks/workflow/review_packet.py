@@ -14,7 +14,6 @@ from gittasks.domain.redact import redact_all
 from gittasks.workflow import queries
 from gittasks.workflow.queries import time_text
 from gittasks.workflow.show import show
-from gittasks.workflow.task_graph_view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from gittasks.workflow.diff import Change
     from gittasks.workflow.project import Project
     from gittasks.workflow.show import Shown
+    from gittasks.workflow.task_graph_view import View
 
 COMMIT_LIMIT = 50
 """The most commits of a change, and the most files, that a packet lists."""
@@ -37,32 +37,33 @@ _COMPACT_ROWS = 5
 _SEPARATOR = "\x1f"
 
 
-def chosen(project: Project, spelling: str | None) -> str:
+def chosen(project: Project, spelling: str | None, view: View) -> str:
     """Returns the task meant: the one named, the one of this place, else the one that matters most."""
     if spelling is not None:
         return project.resolve(spelling)
-    found = project.here() or View(project).selected
+    found = project.here() or view.selected
     if found is None:
         raise UsageFault("No task waits for anybody, and none is named.", "Give an id such as 42.")
     return found
 
 
-def packet(project: Project, task_id: str, gate_limit: int = GATE_LIMIT) -> dict[str, Any]:
+def packet(
+    project: Project, task_id: str, view: View, gate_limit: int = GATE_LIMIT
+) -> dict[str, Any]:
     """Returns the whole packet; raises UnknownTask, or Corrupt for a document that is none."""
     shown = show(project, task_id)
-    view = View(project)
     graph = view.around(task_id, Options(gate_limit))
     found = redact_all(_facts(project, shown, view))
     # What is drawn has been redacted before it was shortened.
     return {**found, "task_graph_projection": graph}
 
 
-def compact(project: Project, task_id: str) -> dict[str, Any]:
+def compact(project: Project, task_id: str, view: View) -> dict[str, Any]:
     """Returns what whoever takes over has to know; its size is bounded, whatever was written."""
     import json
 
     shown = show(project, task_id)
-    whole = redact_all(_brief_facts(project, shown, View(project)))
+    whole = redact_all(_brief_facts(project, shown, view))
     found: dict[str, Any] = {}
     for limit in _TEXT_LIMITS:
         found = _shortened(whole, limit)
@@ -237,7 +238,7 @@ def _change_object(project: Project, change: Change) -> dict[str, Any]:
     count = int(project.repo.text("rev-list", "--count", *span))
     shape = _SEPARATOR.join(("%H", "%aI", "%an", "%s"))
     listed = project.repo.text("log", f"--max-count={COMMIT_LIMIT}", f"--format={shape}", *span)
-    commits = [line.split(_SEPARATOR, 3) for line in listed.splitlines() if line]
+    commits = [line.split(_SEPARATOR, 3) for line in listed.split("\n") if line]
     names = ("commit", "at", "author", "subject")
     return {
         "base": change.base,

@@ -5,6 +5,7 @@ Nothing here writes, and there is no way from the object back to the ledger.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.projections import graph_v0
@@ -41,16 +42,22 @@ class View:
     """One commit of the ledger, folded once for several graphs."""
 
     def __init__(self, project: Project) -> None:
-        """Reads the world at the commit that the project looks at."""
+        """Looks at the commit that the project looks at; nothing is read before it is asked for."""
+        self._project = project
+
+    @cached_property
+    def world(self) -> World:
+        """Returns all that the ledger says at the commit."""
         from gittasks.ledger import worlds
 
-        ledger = project.ledger
-        tip = ledger.tip
-        self.world: World = worlds.at(ledger, tip)
-        self.source = graph_v0.Source(project.branch, tip, ledger.reader.commit(tip).committer_time)
-        self._unreadable = frozenset(
-            problem.task for problem in ledger.snapshot.problems() if problem.task is not None
-        )
+        return worlds.at(self._project.ledger, self._project.ledger.tip)
+
+    @cached_property
+    def source(self) -> graph_v0.Source:
+        """Returns where the world comes from."""
+        ledger = self._project.ledger
+        at = ledger.reader.commit(ledger.tip).committer_time
+        return graph_v0.Source(self._project.branch, ledger.tip, at)
 
     @property
     def selected(self) -> str | None:
@@ -63,9 +70,9 @@ class View:
         options: graph_v0.Options = graph_v0.Options(),  # noqa: B008  # a NamedTuple is immutable
     ) -> dict[str, Any] | None:
         """Returns the graph around a task, else around the one that matters most."""
-        return graph_v0.build(
-            self.world, task_id, self.source, options, unreadable=self._unreadable
-        )
+        problems = self._project.ledger.snapshot.problems()
+        unreadable = {problem.task for problem in problems if problem.task is not None}
+        return graph_v0.build(self.world, task_id, self.source, options, unreadable=unreadable)
 
 
 class Graphs(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gittasks.cli import frame
 from gittasks.domain.projections.graph_v0 import GATE_LIMIT
 from gittasks.workflow import review_packet
+from gittasks.workflow.task_graph_view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +27,13 @@ def command(
     absolute paths are replaced.
     """
     project = session.project
-    task_id = review_packet.chosen(project, task)
+    view = View(project)
+    task_id = review_packet.chosen(project, task, view)
     if handoff_only:
-        found = review_packet.compact(project, task_id)
+        found = review_packet.compact(project, task_id, view)
     else:
         limit = GATE_LIMIT if gate_limit is None else gate_limit
-        found = review_packet.packet(project, task_id, limit)
+        found = review_packet.packet(project, task_id, view, limit)
     if session.answer("review_packet", found):
         return
     out = session.out
