@@ -31,7 +31,6 @@ def stats(project: Project, *, since: str | None = None) -> Count:
     begin = None
     if since is not None:
         commit, begin = _beginning(project, since)
-        # The later world is folded on from this one.
         before = None if commit is None else worlds.at(ledger, commit)
     now = project.clock()
     numbers = statistics.statistics(worlds.at(ledger, ledger.tip), now, before)

@@ -14,6 +14,7 @@ import pytest
 from tests.cases.ground import Team, error_of
 from tests.support.cli import CHECKOUT, COMMAND, UNMEASURED, environment, tasks, tasks_inprocess
 from tests.support.git import git, make_repository
+from tests.support.mounts import read_only
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount and change owners")
 
@@ -251,22 +252,13 @@ def test_a_read_only_repository_can_be_read_and_says_why_it_cannot_be_written(
 ) -> None:
     """Guards against reads that need to write a cache, and writes that fail with a traceback."""
     task = team.new("One")
-    script = tmp_path / "script"
     words = " ".join(COMMAND)
-    script.write_text(
-        f"mount --bind {team.folder} {team.folder} && mount -o remount,bind,ro {team.folder} || exit 77\n"
-        f"cd {team.folder}\n"
+    lines = (
         f"for verb in list 'show 1' log inbox ready status fsck whoami; do\n"
         f'  {words} $verb >/dev/null || echo "$verb ended with $?"\ndone\n'
-        f"{words} note {task} x; echo $?\n",
-        encoding="utf-8",
+        f"{words} note {task} x; echo $?\n"
     )
-    done = subprocess.run(
-        ["unshare", "-m", "sh", str(script)], env=environment(), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode == 77 or "unshare" in done.stderr:
-        pytest.skip("nothing can be mounted here")
+    done = read_only(team.folder, lines, tmp_path)
     assert done.stdout == "1\n", done
     assert "Read-only" in done.stderr
     assert "Traceback" not in done.stderr

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gittasks.cli import catalogue, frame
+from gittasks.workflow.importing import sources
 from tests.support.cli import tasks, tasks_inprocess
 from tests.support.git import make_repository
 
@@ -99,3 +101,11 @@ def test_export_answers_for_the_past(project: Path) -> None:
     tasks_inprocess(project, "new", "Two")
     then = tasks_inprocess(project, "export", "--at", "HEAD~1").out.splitlines()
     assert [json.loads(line)["title"] for line in then] == ["One"]
+
+
+def test_every_source_can_be_named() -> None:
+    command = catalogue.load("import")
+    assert isinstance(command, frame.Command)
+    choice = command.by_name["--from"].type
+    assert isinstance(choice, frame.Choice)
+    assert choice.words == tuple(sources.TITLES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,8 +16,9 @@ from gittasks.workflow import claim
 from gittasks.workflow.project import Options, Project
 from tests.cases.ground import error_of
 from tests.sharing.ground import LEDGER, Clone, Shared, begin, refs_of
-from tests.support.cli import CHECKOUT, COMMAND, Result, environment, tasks, tasks_inprocess
+from tests.support.cli import CHECKOUT, COMMAND, Result, tasks, tasks_inprocess
 from tests.support.git import git, make_repository
+from tests.support.mounts import read_only
 from tests.support.remotes import away, bare_remote, clone, commit, install_hook
 
 SYNC = ("sync", "--json")
@@ -429,19 +429,8 @@ def test_a_setting_with_several_values_can_be_set_as_the_hint_says(shared: Share
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 def test_a_dry_run_where_nothing_can_be_written_says_so(shared: Shared, tmp_path: Path) -> None:
     there = shared.bob.folder
-    script = tmp_path / "script"
-    script.write_text(
-        f"mount --bind {there} {there} && mount -o remount,bind,ro {there} || exit 77\n"
-        f"cd {there}\n"
-        f"{' '.join(COMMAND)} sync --dry-run --json; echo $?\n",
-        encoding="utf-8",
-    )
-    done = subprocess.run(
-        ["unshare", "-m", "sh", str(script)], env=environment(), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode == 77 or "unshare" in done.stderr:
-        pytest.skip("nothing can be mounted here")
+    line = f"{' '.join(COMMAND)} sync --dry-run --json; echo $?\n"
+    done = read_only(there, line, tmp_path)
     told, status = done.stdout.splitlines()
     assert status == "1"
     assert json.loads(told)["error"]["message"] == (

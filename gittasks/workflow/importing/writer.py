@@ -74,12 +74,9 @@ def bring(
         )
     source, dump = sources.read(path, told, source, data)
     import_ = _Import(source, dump, wish, project.settings.labels)
-    if wish.dry_run:
-        plan = import_.plan(project.ledger.graph())
-        return import_.result(plan, project.ledger.graph())
     plan = import_.plan(project.ledger.graph())
     notes: tuple[str, ...] = ()
-    if plan.new:
+    if plan.new and not wish.dry_run:
         appended = project.apply(import_.requests, speaker, publishing=Publishing(fresh=False))
         assert import_.planned is not None
         plan = import_.planned
