@@ -60,6 +60,19 @@ class GitTimeout(GitError):
         return f"{' '.join(self.command[:2])} did not end within {self.seconds:g} seconds."
 
 
+class ProgramMissing(GitError):
+    """A program is not there, or is none that can be started."""
+
+    def __init__(self, command: Sequence[str] = (), reason: str = "") -> None:
+        super().__init__(command, 127, reason)
+        self.program: str = self.command[0] if self.command else ""
+
+    def __str__(self) -> str:
+        if not self.program:
+            return "There is no program to start."
+        return _sentence(f"The program {self.program} cannot be started", self.stderr)
+
+
 class NotARepository(GitError):
     """There is no repository here that git is willing to use."""
 

@@ -108,14 +108,15 @@ def _signal_group(pgid: int, number: int) -> bool:
 
 def _wait_for_group(pgid: int, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
-    while _group_runs(pgid):
+    while group_runs(pgid):
         if time.monotonic() >= deadline:
             return False
         time.sleep(_PAUSE)
     return True
 
 
-def _group_runs(pgid: int) -> bool:
+def group_runs(pgid: int) -> bool:
+    """Tells whether anything of a process group still runs; what was not reaped does not."""
     if not _signal_group(pgid, 0):
         return False
     if not _has_proc():
