@@ -140,6 +140,10 @@ class Claimed(NamedTuple):
     base: str
     dispatched: str
     assignment: str | None = None
+    sandbox: str | None = None
+    """How the agent is kept apart: bubblewrap, limits or bare; None for people."""
+    prompts: Pairs = ()
+    """The prompts of the ledger that the agent is given, each with the id of its blob."""
 
 
 class Released(NamedTuple):

@@ -167,6 +167,8 @@ class Claim(NamedTuple):
     base: str
     dispatched: str
     assignment: str | None = None
+    sandbox: str | None = None
+    prompts: Pairs = ()
 
 
 class Release(NamedTuple):

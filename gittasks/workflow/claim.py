@@ -8,12 +8,12 @@ event is published, so that a crash in between leaves the holder able to go on.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain import assignment, frontmatter, machine
 from gittasks.domain.errors import AlreadyClaimed, NothingFound, Taken, Unconfirmed
 from gittasks.domain.events import FeedbackGiven, Held
-from gittasks.domain.requests import Claim, Release
+from gittasks.domain.requests import Claim, Release, Speaker
 from gittasks.domain.task_graph import draft_of
 from gittasks.plumbing import refs
 from gittasks.workflow import dispatch
@@ -24,7 +24,8 @@ from gittasks.workspaces import guard, leftovers, records, worktree
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gittasks.domain.requests import Request, Speaker
+    from gittasks.domain.events import Pairs
+    from gittasks.domain.requests import Request
     from gittasks.domain.task import Role, Task
     from gittasks.domain.task_graph import Graph
     from gittasks.plumbing.refs import Change
@@ -34,25 +35,40 @@ TRIED = 20
 """How many heads of the queue a `--next` looks at before it says that there is none."""
 
 
+class Hired(NamedTuple):
+    """An agent that a runner takes a task for, and what the ledger is told of it."""
+
+    actor: str
+    role: Role
+    lease: int
+    """How many seconds the claim lasts unless it is renewed."""
+    process: records.Process | None = None
+    """The runner, until the agent's own process is known."""
+    sandbox: str | None = None
+    prompts: Pairs = ()
+
+
 def claim(
     project: Project,
     spelling: str | None = None,
     *,
     take_next: bool = False,
     with_tree: bool = True,
+    hired: Hired | None = None,
 ) -> Outcome:
     """Takes a task, the one named or the next in the queue, and prepares where it is worked on.
 
     The outcome's extra has `claim_secret`, `tree` and `assignment`; a task that this actor
-    already holds in this clone keeps its claim and gets a lost worktree back.
+    already holds in this clone keeps its claim and gets a lost worktree back. What is taken for
+    an agent that was `hired` is always taken anew.
     """
     if project.publishes:
         from gittasks.workflow import exchange  # only a clone that shares
 
         # Others may have taken it, or made it ready.
         exchange.pull(project)
-    attempt = _Attempt(project, None if take_next else project.resolve(spelling))
-    if attempt.task_id is not None:
+    attempt = _Attempt(project, None if take_next else project.resolve(spelling), hired)
+    if attempt.task_id is not None and hired is None:
         held = _already(project, project.task(attempt.task_id), attempt.speaker)
         if held is not None:
             from gittasks.workflow import leases  # whoever claims it again is still at work
@@ -73,7 +89,7 @@ def claim(
         raise
     except AlreadyClaimed:
         held = attempt.own_meanwhile()
-        if held is None:
+        if held is None or hired is not None:
             raise
         return _prepared(project, held, with_tree=with_tree, changed=False, commit=None)
     except BaseException:
@@ -111,10 +127,11 @@ def release(
 class _Attempt:
     """One attempt to take a task; decided again, on the fresh graph, whenever a race is lost."""
 
-    def __init__(self, project: Project, task_id: str | None) -> None:
+    def __init__(self, project: Project, task_id: str | None, hired: Hired | None = None) -> None:
         self.project = project
         self.task_id = task_id
-        self.speaker = project.speaker("claim", task_id, claiming=True)
+        self.hired = hired
+        self.speaker = self._speaker()
         self.secret, self.claim = records.new_secret()
         self.record: records.ClaimRecord | None = None
         self.change: Change | None = None
@@ -129,7 +146,7 @@ class _Attempt:
         project = self.project
         if self.tried and self.task_id is not None:
             # It may belong to another role by now.
-            self.speaker = project.speaker("claim", self.task_id, claiming=True)
+            self.speaker = self._speaker()
         self.tried += 1
         _require_no_former_agent(project, task)
         if self.task_id is None:
@@ -153,10 +170,23 @@ class _Attempt:
             actor=self.speaker.actor,
             role=self.speaker.role or "",
             state=task.state,
+            process=self.hired.process if self.hired else None,
             at=now,
         )
         records.write(project.state_dir, self.record)
-        return (Claim(task.id, self.claim, now + project.lease, name, base, tip),)
+        if self.hired is None:
+            return (Claim(task.id, self.claim, now + project.lease, name, base, tip),)
+        return (
+            Claim(
+                task.id, self.claim, now + self.hired.lease, name, base, tip,
+                sandbox=self.hired.sandbox, prompts=self.hired.prompts,
+            ),
+        )  # fmt: skip
+
+    def _speaker(self) -> Speaker:
+        if self.hired is not None:
+            return Speaker(self.hired.actor, self.hired.role)
+        return self.project.speaker("claim", self.task_id, claiming=True)
 
     def _planned(self, task: Task) -> branches.Branch:
         """Returns where the branch of a task has to stand, with what others have done of it."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain import assignment
-from gittasks.domain.errors import Refused
+from gittasks.domain.errors import GuardBroken, Refused
 from gittasks.domain.machine import STAGE
 from gittasks.plumbing import objects
 from gittasks.workspaces import guard, records
@@ -139,6 +139,30 @@ def assignment_of(
         return body, task.checks
     hand_out_again(project, task, body, record)
     return body + b"\0", record.checks
+
+
+def read_assignment(
+    project: Project, task: Task, record: records.ClaimRecord
+) -> assignment.Reading | None:
+    """Returns what the holder wrote into ASSIGNMENT.md, None where there is none.
+
+    Whatever was changed above the own part is restored, and the verb is refused.
+    """
+    live = read_file(project.places.assignment(task.id)) if record.assignment else None
+    if live is None:
+        return None
+    reading = assignment.read_back(given_in(record), live)
+    if reading.repaired is not None:
+        write_file(project.places.assignment(task.id), reading.repaired)
+        heading = STAGE[task.state].heading
+        kept = f" What you wrote under {heading} is kept." if heading else ""
+        raise GuardBroken(
+            "modified-assignment",
+            f"The assignment of {task.id} was changed above your own part; it is restored.{kept}",
+            "Write only at the end of ASSIGNMENT.md, and submit again.",
+            task.id,
+        )
+    return reading
 
 
 def hand_out_again(project: Project, task: Task, body: bytes, record: records.ClaimRecord) -> None:

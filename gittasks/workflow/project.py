@@ -377,12 +377,14 @@ class Project:
         *,
         also: Sequence[refs.Change] | Callable[[], Sequence[refs.Change]] = (),
         publishing: Publishing | None = None,
+        event_id: str | None = None,
     ) -> Appended:
         """Decides on the fresh graph and appends; whoever loses a race decides again.
 
         Requests that depend on the graph are given as a function, which is then asked each time;
         so is a speaker whose role the task decides, after the requests. With `publishing`, a
-        clone that shares lets them count only when the remote has them.
+        clone that shares lets them count only when the remote has them. The first event gets an
+        `event_id` that is given.
         """
         from gittasks.domain.decide import decide_all  # only writes decide
 
@@ -390,9 +392,12 @@ class Project:
 
         def events(graph: Graph) -> Sequence[Event]:
             wanted = requests(graph) if callable(requests) else (requests,)
-            return decide_all(
+            decided = decide_all(
                 graph, wanted, self.facts(speaker() if callable(speaker) else speaker)
             )
+            if event_id is not None and decided:
+                decided[0] = decided[0]._replace(event_id=event_id)
+            return decided
 
         if publishing is not None and self.publishes:
             from gittasks.workflow.exchange import publish  # only a clone that shares

@@ -12,7 +12,6 @@ from gittasks.domain import assignment, dependencies, machine
 from gittasks.domain.decide import decide
 from gittasks.domain.errors import (
     Busy,
-    GuardBroken,
     NotAllowed,
     SyncRefused,
     UnknownTask,
@@ -134,22 +133,9 @@ def _section(
 ) -> bytes | None:
     """Returns the author's section, or repairs a changed assignment and refuses."""
     heading = machine.STAGE[task.state].heading
-    live = None
-    if record is not None and record.assignment:
-        live = dispatch.read_file(project.places.assignment(task.id))
-    if record is None or live is None:
-        return assignment.chosen_section(heading, text, None) if heading else None
-    reading = assignment.read_back(dispatch.given_in(record), live)
-    if reading.repaired is not None:
-        dispatch.write_file(project.places.assignment(task.id), reading.repaired)
-        kept = f" What you wrote under {heading} is kept." if heading else ""
-        raise GuardBroken(
-            "modified-assignment",
-            f"The assignment of {task.id} was changed above your own part; it is restored.{kept}",
-            "Write only at the end of ASSIGNMENT.md, and submit again.",
-            task.id,
-        )
-    return assignment.chosen_section(heading, text, reading.section) if heading else None
+    reading = None if record is None else dispatch.read_assignment(project, task, record)
+    written = None if reading is None else reading.section
+    return assignment.chosen_section(heading, text, written) if heading else None
 
 
 def _foreseen(project: Project, task: Task, request: Submit, speaker: Speaker) -> Outcome:

@@ -112,7 +112,7 @@ def test_what_is_left_out_has_the_default_of_the_first_version() -> None:
         "hold": {"cost": None},
         "resume": {"remark": None},
         "abort": {"reason": None, "cost": None},
-        "claim": {"assignment": None},
+        "claim": {"assignment": None, "sandbox": None, "prompts": ()},
         "release": {"why": "released", "reason": None, "cost": None},
         "edit": {"set": (), "unset": (), "body": False, "seen": False},
         "note": {"artifacts": (), "seen": False, "attention": None},

@@ -46,6 +46,8 @@ def claim(decision: Decision, request: Claim) -> None:
         request.base,
         request.dispatched,
         request.assignment,
+        request.sandbox,
+        request.prompts,
     )
     decision.add(task, change, claim=request.claim, commit=request.dispatched)
 
