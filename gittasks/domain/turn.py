@@ -8,13 +8,14 @@
 | the last entry was refused | nudge the issue that refused it |
 | the agent's process is gone | release the task as died |
 | the provider's limit is reached | wait until it ends |
-| the provider or the program failed | say the same again after a while |
+| the provider or the program failed | say the same again after a while; a script's fourth time holds |
 | the turn was broken off | nudge `aborted`, naming the command |
 | nothing was handed in | nudge `missing-result` |
 
 Every issue has a number of attempts per dispatch; the attempt after the last holds the task,
-naming the issue. Errors of a provider and its limits are never an issue. The source of rules and
-numbers is the pool's design: 8 for a missing result, since four threw finished work away.
+naming the issue. Errors of a provider and its limits are never an issue and never run out; a
+script that fails time and again is broken, and whoever wrote it has to know. Eight attempts for a
+missing result, since four have thrown finished work away.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ LOOP = 10
 
 DEATHS = 5
 """How many agents in a row may die on one task before it is held."""
+
+
+ERRORS = 4
+"""How often in a row a program that asks no provider may fail before its task is held."""
 
 
 class Rule(NamedTuple):
@@ -108,6 +113,10 @@ class Turn(NamedTuple):
     """How often each issue was answered in this dispatch."""
     deaths: int = 0
     """How many agents before this one died on the task, one after the other."""
+    errors: int = 0
+    """How many turns before this one failed, one after the other."""
+    is_script: bool = False
+    """Tells whether the program is a command of the user's own, which asks no provider."""
 
 
 class Record(NamedTuple):
@@ -169,9 +178,10 @@ def _without_result(turn: Turn) -> Intent:
         case "limit":
             return Wait(turn.until, turn.error)
         case "error":
-            if turn.is_retryable:
+            if turn.is_retryable and not (turn.is_script and turn.errors + 1 >= ERRORS):
                 return Again(turn.error)
-            return Hold(f"The agent cannot be run: {turn.error or 'it failed'}")
+            often = f" ({turn.errors + 1} times)" if turn.errors else ""
+            return Hold(f"The agent cannot be run{often}: {turn.error or 'it failed'}")
         case "aborted":
             return _issue(turn, "aborted", turn.stopped or "")
         case "done" | "length" | "refused":

@@ -69,6 +69,21 @@ CASES: list[tuple[str, Turn, Intent]] = [
         Turn("error", is_retryable=False),
         Hold("The agent cannot be run: it failed"),
     ),
+    (
+        "a provider may fail as often as it likes",
+        Turn("error", "500", errors=99),
+        Again("500"),
+    ),
+    (
+        "a script may fail three times in a row",
+        Turn("error", "exit code 1", errors=2, is_script=True),
+        Again("exit code 1"),
+    ),
+    (
+        "a script that fails once more is held",
+        Turn("error", "exit code 1", errors=3, is_script=True),
+        Hold("The agent cannot be run (4 times): exit code 1"),
+    ),
     ("a limit is waited for", LIMIT, Wait(60.0, "429")),
     ("a broken turn names its command", Turn("aborted", stopped="sleep 9"), Nudge("aborted", "sleep 9")),
     ("a broken turn need not have one", Turn("aborted"), Nudge("aborted")),
