@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from gittasks.plumbing import dialogue
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -65,6 +67,8 @@ class RunSpec(NamedTuple):
     """The session to go on with."""
     wrap: Callable[[Sequence[str]], Sequence[str]] = tuple
     """Puts the sandbox around an argument list."""
+    clock: Callable[[], float] = dialogue.now
+    """Tells the time, in seconds since 1970."""
 
 
 class Started(NamedTuple):

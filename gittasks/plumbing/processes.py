@@ -1,4 +1,4 @@
-"""Tells whether a process seen before still runs, and ends groups of processes."""
+"""Tells whether a process seen before still runs, and ends groups and families of processes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 _SIGTERM = 15
 _SIGKILL = 9
 _PAUSE = 0.02
+_SWEEPS = 20
 
 # Field numbers of /proc/<pid>/stat, counted behind the name, which may hold anything.
 _STATE, _GROUP, _START = 0, 2, 19
@@ -52,6 +53,59 @@ def kill_group(pgid: int, grace: float) -> bool:
         return True
     _signal_group(pgid, _SIGKILL)
     return _wait_for_group(pgid, 2.0)
+
+
+def with_variable(name: str, prefix: str) -> dict[int, str]:
+    """Returns the other processes started with a variable that begins so, with its value.
+
+    What left its session, its group and its parent still has the environment it came with. There
+    are none where the system does not show it.
+    """
+    found: dict[int, str] = {}
+    start = f"{name}={prefix}".encode()
+    for pid in _all_processes():
+        for setting in _environment_of(pid):
+            if setting.startswith(start):
+                value = setting[len(name) + 1 :].decode("utf-8", "replace")
+                found[pid] = value
+    found.pop(os.getpid(), None)
+    return found
+
+
+def kill_with_variable(name: str, prefix: str) -> int:
+    """Kills all such processes, until none is left; returns how many were there.
+
+    Gives up where one cannot be killed, or where new ones keep coming for too long.
+    """
+    killed: set[int] = set()
+    for _ in range(_SWEEPS):
+        found = with_variable(name, prefix)
+        for pid in found:
+            try:
+                os.kill(pid, _SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        if not found:
+            break
+        killed.update(found)
+        time.sleep(_PAUSE / 2)
+    return len(killed)
+
+
+def _all_processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except FileNotFoundError:
+        return []
+
+
+def _environment_of(pid: int) -> list[bytes]:
+    # That of a zombie is empty.
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
 
 
 def _has_proc() -> bool:

@@ -153,6 +153,23 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
+def unattended_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of a program that is not git and that nobody watches.
+
+    No repository but that of its folder, nobody to ask, and the user's own language.
+    """
+    env = clean_environment(environ)
+    # These serve our own reading of git's answers.
+    for name in ("LC_ALL", "LANGUAGE"):
+        env.pop(name, None)
+        if name in environ:
+            env[name] = environ[name]
+    for name in ("GIT_OPTIONAL_LOCKS", "GIT_NO_REPLACE_OBJECTS"):
+        env.pop(name, None)
+    env.update(EDITOR="true", VISUAL="true", PAGER="cat")
+    return env
+
+
 class Config:
     """The settings of a repository, with the names as git compares them."""
 

@@ -24,7 +24,6 @@ TIMED_OUT = 124
 """The exit code of a command that was still running when its time was over."""
 
 _MARK = "GITTASKS_CHECK"
-_KILL = 9
 _SCRIPT = 'cd -- "$1" && exec /bin/sh -c "$2" >"$3" 2>&1 </dev/null'
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
@@ -154,22 +153,13 @@ def run_one(
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment of a check: nobody to ask, no repository but that of its folder."""
-    from gittasks.plumbing.repository import clean_environment
+    from gittasks.plumbing.repository import unattended_environment
 
-    env = {
+    return {
         name: value
-        for name, value in clean_environment(environ).items()
+        for name, value in unattended_environment(environ).items()
         if not name.startswith("GITTASKS_")
     }
-    # These two serve our own reading of git's answers; a check has the user's language.
-    for name in ("LC_ALL", "LANGUAGE"):
-        env.pop(name, None)
-        if name in environ:
-            env[name] = environ[name]
-    for name in ("GIT_OPTIONAL_LOCKS", "GIT_NO_REPLACE_OBJECTS"):
-        env.pop(name, None)
-    env.update(EDITOR="true", VISUAL="true", PAGER="cat")
-    return env
 
 
 def printable(text: str) -> str:
@@ -234,33 +224,9 @@ def _ask_to_end(pid: int) -> None:
 
 def _sweep(mark: str) -> None:
     """Kills what left the session of a command: its environment still tells where it came from."""
-    wanted = f"{_MARK}={mark}".encode()
-    for _ in range(5):
-        found = [pid for pid in _own_processes() if wanted in _environment_of(pid)]
-        for pid in found:
-            try:
-                os.kill(pid, _KILL)
-            except (ProcessLookupError, PermissionError):
-                pass
-        if not found:
-            return
-        time.sleep(0.01)
+    from gittasks.plumbing.processes import kill_with_variable
 
-
-def _own_processes() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except FileNotFoundError:
-        return []
-
-
-def _environment_of(pid: int) -> list[bytes]:
-    # That of a zombie is empty.
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return file.read().split(b"\0")
-    except OSError:
-        return []
+    kill_with_variable(_MARK, mark)
 
 
 def _read_log(path: str) -> tuple[str, str]:
