@@ -180,7 +180,10 @@ def _verdict(project: Project, task: Task, tip: str) -> checks.Run:
     tree = _tree(project, task)
     _require_at(project, task, tree, tip)
     moved = Watch(project, task)
-    run = run_in(project, task, tree, logs_of(project, task.id), stop=moved)
+    # Only one records a check at a time: what a killed one has left is nobody's.
+    owner = f"{project.host}.{task.id}.record."
+    checks.sweep(owner)
+    run = run_in(project, task, tree, logs_of(project, task.id), stop=moved, owner=owner)
     if run.stopped:
         raise Refused(
             f"The task {task.id} left CHECK while its checks ran; they were stopped "
@@ -229,6 +232,7 @@ def run_in(
     tree: str,
     log_dir: str,
     stop: Callable[[], bool] | None = None,
+    owner: str = "",
 ) -> checks.Run:
     """Runs the checks of a task in a tree, as long and with as much as this clone allows."""
     return checks.run(
@@ -238,6 +242,7 @@ def run_in(
         limit=limit_of(project),
         environ=project.environ,
         stop=stop,
+        owner=owner,
     )
 
 

@@ -19,7 +19,7 @@ from gittasks.plumbing import refs
 from gittasks.workflow import dispatch
 from gittasks.workflow.project import Outcome, Publishing
 from gittasks.workspaces import branch as branches
-from gittasks.workspaces import guard, leftovers, records, worktree
+from gittasks.workspaces import guard, leftovers, records, runs, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -278,13 +278,22 @@ def _already(project: Project, task: Task, speaker: Speaker) -> records.ClaimRec
 
 def _require_no_former_agent(project: Project, task: Task) -> None:
     """Refuses a claim while the agent of a former claim still runs in the task's tree."""
-    for record in records.of_task(project.state_dir, task.uid):
-        former = record.claim != task.claim
-        if former and record.process and records.is_alive(record.process):
+    former = [
+        (record.actor, record.process)
+        for record in records.of_task(project.state_dir, task.uid)
+        if record.claim != task.claim
+    ]
+    former += [
+        (run.slot, run.process)
+        for run in runs.all(project.state_dir)
+        if run.uid == task.uid and run.claim != task.claim
+    ]
+    for actor, process in former:
+        if process is not None and records.is_alive(process):
             raise Taken(
-                f"The agent {record.actor} of a former claim on {task.id} still runs "
-                f"(process {record.process[0]}).",
-                f"Stop it first: kill {record.process[0]}.",
+                f"The agent {actor} of a former claim on {task.id} still runs "
+                f"(process {process[0]}).",
+                f"Stop it first: kill {process[0]}.",
                 task.id,
             )
 
@@ -412,14 +421,15 @@ def _set_aside(
 def _write_draft(project: Project, task: Task) -> None:
     """Gives the author the section that a review or a hold took out of the document."""
     path = project.places.draft(task.id)
-    draft = _former_draft(project, task)
+    draft = former_draft(project, task)
     if draft is not None:
         dispatch.write_file(path, draft)
     elif os.path.exists(path):
         os.unlink(path)
 
 
-def _former_draft(project: Project, task: Task) -> bytes | None:
+def former_draft(project: Project, task: Task) -> bytes | None:
+    """Returns the section that a review or a hold took out of the document, for its author."""
     if task.state not in ("DESIGN", "PLAN"):
         return None
     for event in project.ledger.history(task.id):

@@ -100,12 +100,16 @@ def run(
     limit: float,
     environ: Mapping[str, str] = os.environ,
     stop: Callable[[], bool] | None = None,
+    owner: str = "",
 ) -> Run:
-    """Runs all commands in order, also after one has failed; ends early only when told to."""
+    """Runs all commands in order, also after one has failed; ends early only when told to.
+
+    By its `owner` what a killed run has left can be found.
+    """
     outcomes: list[Outcome] = []
     for number, command in enumerate(commands, 1):
         log = os.path.join(log_dir, f"{number}.log")
-        outcome = run_one(command, tree, log, limit=limit, environ=environ, stop=stop)
+        outcome = run_one(command, tree, log, limit=limit, environ=environ, stop=stop, owner=owner)
         if outcome is None:
             return Run(tuple(outcomes), stopped=True)
         outcomes.append(outcome)
@@ -120,13 +124,14 @@ def run_one(
     limit: float,
     environ: Mapping[str, str] = os.environ,
     stop: Callable[[], bool] | None = None,
+    owner: str = "",
 ) -> Outcome | None:
     """Runs one command to its end or its time limit; returns None when it was stopped."""
     from gittasks.plumbing.process import Child
 
     os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
     _make_empty(log)
-    mark = os.urandom(16).hex()
+    mark = owner + os.urandom(16).hex()
     env = {**environment(environ), _MARK: mark}
     argv = ("/bin/sh", "-c", _SCRIPT, "sh", tree, command, log)
     started = time.monotonic()
@@ -138,7 +143,7 @@ def run_one(
     finally:
         # The session goes with its leader even when that one ended by itself.
         child.kill()
-        _sweep(mark)
+        sweep(mark)
     if ending == "stopped":
         return None
     seconds = round(time.monotonic() - started)
@@ -160,6 +165,12 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in unattended_environment(environ).items()
         if not name.startswith("GITTASKS_")
     }
+
+
+def tail_of(log: str, digest: str) -> str | None:
+    """Returns the last lines of an output that is still kept here, None where it is another one."""
+    found, tail = _read_log(log)
+    return tail if found == digest else None
 
 
 def printable(text: str) -> str:
@@ -222,8 +233,11 @@ def _ask_to_end(pid: int) -> None:
     kill_group(pid, _GRACE)
 
 
-def _sweep(mark: str) -> None:
-    """Kills what left the session of a command: its environment still tells where it came from."""
+def sweep(mark: str) -> None:
+    """Kills what left the session of a command: its environment still tells where it came from.
+
+    With the owner of runs, all that is left of them.
+    """
     from gittasks.plumbing.processes import kill_with_variable
 
     kill_with_variable(_MARK, mark)
