@@ -241,7 +241,7 @@ def test_the_fifth_failure_in_a_row_holds_the_task(scene: Scene) -> None:
 
 def test_what_a_killed_check_has_left_is_gone_before_the_next_one_runs(scene: Scene) -> None:
     at_check(scene, "true")
-    environ = {**os.environ, "GITTASKS_CHECK": f"{scene.manager().host}.{TASK}.record.0"}
+    environ = {**os.environ, "GITTASKS_CHECK": f"{scene.manager.host}.{TASK}.record.0"}
     orphan = subprocess.Popen(["sleep", "60"], env=environ, start_new_session=True)
-    check.check(scene.manager(), TASK, record=True)
+    check.check(scene.manager, TASK, record=True)
     assert orphan.wait(timeout=5) == -9
