@@ -8,7 +8,8 @@ whoever drives it asks for its `events` now and then, and each call returns at o
     run.prompt(text)        a turn begins; programs of one prompt (codex, command) start now
     run.events()            Started, Activity, Usage, Retrying, Compacted … in the order they came
     Settled                 ends the turn, exactly once per prompt; the run takes the next prompt
-    Exited                  the process is gone; without a Settled before it, the agent has died
+    Exited                  the process is gone; without a Settled before it, the agent has died.
+                            Programs of one prompt exit after each of them, which ends no run
 
 The events are evidence for progress, cost and errors, never for authority: what an agent has
 decided is only what `git tasks` left in its outbox. Outcomes are never read from an exit code,
@@ -186,5 +187,9 @@ class Adapter(Protocol):
         ...
 
     def start(self, spec: RunSpec) -> AgentRun:
-        """Returns a run in which nothing was said yet."""
+        """Returns a run in which nothing was said yet.
+
+        Raises ProgramMissing where a live program cannot be started. For a program of one prompt
+        that is an error of the turn, not worth another try.
+        """
         ...

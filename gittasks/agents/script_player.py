@@ -81,7 +81,7 @@ class Player:
         # A reviewer's role does not tell what it reviews.
         _, said = self._play_program(["git", "tasks", "show", "--json"], is_silent=True)
         try:
-            return str(json.loads(b"\n".join(said))["state"])
+            return str(json.loads(b"\n".join(said))["data"]["state"])
         except (ValueError, KeyError, TypeError):
             return ""
 

@@ -134,9 +134,7 @@ def test_one_that_hears_nothing_is_killed_with_what_it_started(tmp_path: Path) -
 def test_the_verbs_and_the_commits_are_those_of_the_environment(tmp_path: Path) -> None:
     tree = make_repository(tmp_path / "tree")
     (tmp_path / "ASSIGNMENT.md").write_text("# Task\n\n## Implementation Notes\n\n")
-    script = (
-        'case "$1" in show) echo "{\\"state\\": \\"WORK_REVIEW\\"}";; *) printf "<%s>" "$@";; esac'
-    )
+    script = 'case "$1" in show) echo "{\\"data\\": {\\"state\\": \\"WORK_REVIEW\\"}}";; *) printf "<%s>" "$@";; esac'
     env = agent_environment(
         os.environ,
         task="000007",
