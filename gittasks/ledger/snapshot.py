@@ -349,6 +349,14 @@ class Snapshot(Cache):
         found = self.select("SELECT data FROM texts WHERE path = ?", (path,))
         return found[0][0] if found else None
 
+    def texts(self, folder: str) -> dict[str, bytes]:
+        """Returns the shared files of a folder, by path."""
+        rows = self.select(
+            "SELECT path, data FROM texts WHERE path > ? AND path < ? ORDER BY path",
+            (f"{folder}/", f"{folder}0"),
+        )
+        return dict(rows)
+
 
 def _queues(roles: Sequence[str] | None) -> Iterator[tuple[str, str]]:
     """Yields condition and order of each part of the queue that some roles have."""
