@@ -7,9 +7,9 @@ written; pages that differ from what the code says today are named, and the exit
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -17,6 +17,7 @@ from gittasks.cli import catalogue, clicked
 from gittasks.domain import config, errors, events, frontmatter, machine
 from gittasks.domain.task import ROLES, STATES
 from gittasks.ledger import layout, message
+from gittasks.prompts import fragments
 from tests.support.builders import a_task
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -345,12 +346,54 @@ def _spelled(option: click.Option) -> str:
     return f"{', '.join(map(_code, [*option.opts, *option.secondary_opts]))} {value}".rstrip()
 
 
+# docs/prompts.md
+
+
+def prompts_page() -> str:
+    """Returns the page about what agents are told, from the table of the prompts."""
+    return _page("Prompts", "`gittasks/prompts/fragments.py`", _prompts())
+
+
+def _prompts() -> Iterator[str]:
+    yield "Every word that an agent reads is a Markdown file. A fresh session is sent the brief and the"
+    yield "prompt of the state, with findings where there are some to settle; a session that goes on is sent"
+    yield "one of the others. `git tasks show 42 --prompt` prints what an agent would be sent for a task now."
+    yield ""
+    yield "`git tasks config --edit prompts/WORK` replaces one of them for the whole project, as a whole: it"
+    yield "begins with the text that came with the tool, and an empty text, or `--unset`, goes back to it. The"
+    yield "text is in the ledger, so that no agent changes what it is told, and a claim records which one was"
+    yield "used. One that cannot be used is refused, naming file and line."
+    yield from ("", "## What there is", "")
+    yield from _table(
+        ("prompt", "what for", "besides the task, it may use"),
+        (
+            (_code(name), prompt.purpose, ", ".join(_variables(prompt.variables)))
+            for name, prompt in fragments.PROMPTS.items()
+        ),
+    )
+    yield ""
+    yield "All of them may use `id`, `title`, `state` and `role`, and the lists `author` and `reviewer`, one"
+    yield "of which has one item without fields: what stands in it is said to whoever writes a section, or to"
+    yield "whoever judges one. `draft` is such a list, too. Kinds: `id`, `state`, `role`, `commit`, `count`"
+    yield "and `result` are words, `title` and `by` lines, and the rest texts."
+    yield from ("", "## The language", "")
+    yield from _paragraphs(fragments.__doc__.partition("\n\n")[2])
+
+
+def _variables(variables: Mapping[str, Any]) -> Iterator[str]:
+    for name, kind in variables.items():
+        if name not in fragments.PROMPTS["DESIGN_REVIEW"].variables:
+            fields = "" if isinstance(kind, str) else ", ".join(map(_code, kind))
+            yield f"`{name}`" + (f" of {fields}" if fields else "")
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/states.md": states_page,
     "docs/events.md": events_page,
     "docs/ledger-format.md": format_page,
     "docs/exit-codes.md": exit_codes_page,
     "docs/commands.md": commands_page,
+    "docs/prompts.md": prompts_page,
 }
 
 

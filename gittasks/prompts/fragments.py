@@ -6,10 +6,9 @@ it the fields of an item may be used, and `{{number}}`, which counts them. Every
 literal. Several blank lines become one.
 
 How a value is written follows from its kind. A *word*, one or a few that the tool itself has
-chosen, stands as it is. A *line* is put between
-double quotes. A *text* needs a line of its own and gets `> ` before each of its lines: nothing that
-somebody else has written can be taken for a sentence of the prompt. What cannot be seen is spelled
-out, and what is too long is shortened.
+chosen, stands as it is. A *line* is put between double quotes. A *text* needs a line of its own
+and gets `> ` before each of its lines: nothing that somebody else has written can be taken for a
+sentence of the prompt. What cannot be seen is spelled out, and what is too long is shortened.
 
 The first line is words: a prompt that began with `/` or `-` would be read as a command or an option.
 """
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     Variables = Mapping[str, Kind | Mapping[str, Kind]]
     Value = str | bool | Sequence[Mapping[str, str]]
 
-__all__ = ["PROMPTS", "BadPrompts", "Fault", "Prompt", "Prompts", "load", "own", "require"]
+__all__ = ["PROMPTS", "BadPrompts", "Fault", "Prompt", "Prompts", "faults_of", "load", "own"]
 
 LINE_LIMIT = 1_000
 """How many characters of a line are shown."""
@@ -64,6 +63,11 @@ class Fault(NamedTuple):
     line: int
     message: str
 
+    @property
+    def told(self) -> str:
+        """Returns it as one line."""
+        return f"prompts/{self.name}.md, line {self.line}: {self.message}"
+
 
 class BadPrompts(UsageFault):
     """Prompts that cannot be used; `faults` has all that is wrong with them."""
@@ -71,14 +75,19 @@ class BadPrompts(UsageFault):
     def __init__(self, faults: Sequence[Fault]) -> None:
         """Lists every fault on a line of its own."""
         self.faults = tuple(faults)
-        lines = [
-            f"  prompts/{fault.name}.md, line {fault.line}: {fault.message}" for fault in faults
-        ]
         name = faults[0].name
+        remove = f"`git tasks config --unset prompts/{name}`"
         super().__init__(
-            "\n".join(["The prompts of this project cannot be used:", *lines]),
-            f"Correct it with `git tasks config --edit prompts/{name}`, or use the one that came "
-            f"with the tool again: git tasks config --unset prompts/{name}.",
+            "\n".join(
+                [
+                    "The prompts of this project cannot be used.",
+                    *(f"  {fault.told}" for fault in faults),
+                ]
+            ),
+            f"Correct it with `git tasks config --edit prompts/{name}`, or go back to the text "
+            f"that came with the tool with {remove}."
+            if name in PROMPTS
+            else f"Remove it with {remove}.",
         )
 
 
@@ -203,13 +212,11 @@ def own(name: str) -> str:
         return file.read()
 
 
-def require(name: str, text: str | None = None) -> None:
-    """Raises BadPrompts unless there is a prompt of this name, and the text would do for it."""
-    faults = list(_unknown(name)) if name not in PROMPTS else []
-    if not faults and text is not None:
-        _parsed(name, text, faults)
-    if faults:
-        raise BadPrompts(faults)
+def faults_of(name: str, text: str) -> tuple[Fault, ...]:
+    """Returns all that is wrong with a text for one of the prompts."""
+    faults: list[Fault] = []
+    _parsed(name, text, faults)
+    return tuple(faults)
 
 
 # ------------------------------------------------------------------------------------------ reading

@@ -10,6 +10,7 @@ from gittasks.domain.errors import GittasksError, UsageFault, WrongRole
 from gittasks.domain.events import Configured, Event
 from gittasks.domain.fields import shown
 from gittasks.ledger import layout
+from gittasks.prompts import fragments
 from gittasks.workflow import edit
 
 if TYPE_CHECKING:
@@ -77,14 +78,20 @@ def unset(project: Project, key: str) -> Changed:
 
 
 def edit_text(project: Project, name: str, write: Callable[[str], None] | None = None) -> Changed:
-    """Lets `write`, else git's editor, change the template or a prompt; empty removes it."""
+    """Lets `write`, else git's editor, change the template or a prompt; empty removes it.
+
+    A prompt begins with the text that came with the tool; left as it is, nothing is stored.
+    """
     _require_manager(project)
     path = path_of(name)
-    before = project.ledger.text(path) or b""
+    own = _own_prompt(path)
+    before = project.ledger.text(path) or own
     data, kept = edit.by_hand(project, path.replace("/", "-"), before, write)
     try:
         _require_text(data)
-        changed = _write_text(project, path, data if data.strip() else None)
+        if data.strip() and own:
+            _require_usable(path, data.decode())
+        changed = _write_text(project, path, data if data.strip() and data != own else None)
     except GittasksError as error:
         raise kept.refusal(error) from None
     edit.forget(kept)
@@ -99,6 +106,29 @@ def path_of(name: str) -> str:
             f"There is no shared text {shown(name)}.", "Name `template`, or `prompts/NAME`."
         )
     return path
+
+
+def _prompt_of(path: str) -> str:
+    return path.removeprefix(f"{layout.PROMPTS}/").removesuffix(".md")
+
+
+def _own_prompt(path: str) -> bytes:
+    """Returns the prompt that came with the tool, b"" for the template; raises UsageFault."""
+    name = _prompt_of(path)
+    if path == layout.TEMPLATE_FILE:
+        return b""
+    if name not in fragments.PROMPTS:
+        raise UsageFault(
+            f"There is no prompt {shown(name)}.", f"Name one of {', '.join(fragments.PROMPTS)}."
+        )
+    return fragments.own(name).encode()
+
+
+def _require_usable(path: str, text: str) -> None:
+    faults = fragments.faults_of(_prompt_of(path), text)
+    if faults:
+        lines = [f"  {fault.told}" for fault in faults]
+        raise UsageFault("\n".join(["This prompt cannot be used.", *lines]))
 
 
 def _is_text(key: str) -> bool:

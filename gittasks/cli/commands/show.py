@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gittasks.cli import frame, rows
+from gittasks.domain.errors import UsageFault
 from gittasks.workflow import diff, queries
 from gittasks.workflow import show as reading
 
@@ -21,13 +22,21 @@ _WIDTH = 11
 @frame.argument("task", required=False)
 @frame.option("--review", is_flag=True, help="what a reviewer needs: rounds and the change too")
 @frame.option("--raw", is_flag=True, help="only the document, as it is stored")
-def command(session: frame.Session, task: str | None, review: bool, raw: bool) -> None:
+@frame.option("--prompt", is_flag=True, help="only what an agent would be sent for it now")
+def command(
+    session: frame.Session, task: str | None, review: bool, raw: bool, prompt: bool
+) -> None:
     """Show one task: its document, rounds, findings, checks and costs.
 
     Without TASK, the task of the worktree we stand in.
     """
     project = session.project
     task_id = project.resolve(task)
+    if prompt and (review or raw):
+        raise UsageFault("This asks for two things at once.", "Name one of them.")
+    if prompt:
+        _show_prompt(session, task_id)
+        return
     if raw:
         _show_raw(session, reading.document(project, task_id), task_id)
         return
@@ -86,6 +95,16 @@ def _show_raw(session: frame.Session, document: bytes, task_id: str) -> None:
     text = document.decode("utf-8", "surrogateescape")
     if not session.answer("document", {"id": task_id, "document": text}):
         session.out.raw(document)
+
+
+def _show_prompt(session: frame.Session, task_id: str) -> None:
+    from gittasks.workflow import prompts  # only where it is asked for
+
+    found = prompts.preview(session.project, task_id)
+    task = found.task
+    data = {"id": task.id, "state": task.state, "prompt": found.text, "files": dict(found.files)}
+    if not session.answer("prompt", data):
+        session.out.block(found.text)
 
 
 def facts(session: frame.Session, shown: Shown) -> Iterator[tuple[str, str]]:
