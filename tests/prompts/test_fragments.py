@@ -35,6 +35,24 @@ def values_of(name: str, said: dict[str, str], times: int = 2) -> dict[str, Any]
     }
 
 
+def every_variable() -> dict[str, str]:
+    """Returns overrides that use all that there is."""
+    return {
+        name: "".join(
+            f"{{{{{variable}}}}}\n"
+            if isinstance(kind, str)
+            else f"{{{{#{variable}}}}}\n"
+            + "".join(f"{{{{{field}}}}}\n" for field in kind)
+            + f"{{{{/{variable}}}}}\n"
+            for variable, kind in prompt.variables.items()
+        )
+        for name, prompt in PROMPTS.items()
+    }
+
+
+EVERYTHING = load(every_variable())
+
+
 def rendered(text: str, name: str = "WORK", **values: Any) -> str:
     """Returns the text as the prompt of this name, the plain values replaced by those given."""
     return load({name: text}).render(name, **{**values_of(name, PLAIN), **values})
@@ -69,7 +87,11 @@ def test_a_prompt_says_its_own_part_and_nothing_of_who_else_there_is(name: str) 
     text = fragments.own(name)
     assert ROLE.findall(re.sub(r"\{\{.*?\}\}", "", text)) == []
     named = {code for code in re.findall(r"`([^`]*)`", text) if not code.startswith("git ")}
-    assert {code for code in named if "/" in code or "." in code} <= {"../ASSIGNMENT.md", "../DRAFT.md", ".gitignore"}
+    assert {code for code in named if "/" in code or "." in code} <= {
+        "../ASSIGNMENT.md",
+        "../DRAFT.md",
+        ".gitignore",
+    }
 
 
 @pytest.mark.parametrize("name", PROMPTS)
@@ -219,21 +241,6 @@ def test_values_have_to_be_those_of_the_prompt() -> None:
 @given(st.text(), st.sampled_from(sorted(PROMPTS)))
 def test_no_value_makes_a_prompt_fail_or_begin_like_a_command(value: str, name: str) -> None:
     said = dict.fromkeys(("word", "line", "text"), value)
-    text = ALL.render(name, **values_of(name, said))
+    text = EVERYTHING.render(name, **values_of(name, said))
     assert text[0] not in "/- \n"
     assert text.encode()
-
-
-ALL = load(
-    {
-        name: "".join(
-            f"{{{{{variable}}}}}\n"
-            if isinstance(kind, str)
-            else f"{{{{#{variable}}}}}\n"
-            + "".join(f"{{{{{field}}}}}\n" for field in kind)
-            + f"{{{{/{variable}}}}}\n"
-            for variable, kind in prompt.variables.items()
-        )
-        for name, prompt in PROMPTS.items()
-    }
-)
