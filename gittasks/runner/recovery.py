@@ -1,0 +1,116 @@
+"""Settles what an earlier runner of this clone has left when it died, and what nobody looks after."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gittasks.domain.errors import GittasksError, Taken, UnknownTask
+from gittasks.plumbing.errors import LockTimeout
+from gittasks.plumbing.locks import FileLock
+from gittasks.workflow import settle
+from gittasks.workspaces import records, runs
+
+if TYPE_CHECKING:
+    from gittasks.runner.team import Team
+    from gittasks.workspaces.runs import RunRecord
+
+_PATIENCE = 30.0
+
+
+def recover(runner: Team) -> None:
+    """Settles every run whose runner is dead: its last valid entry is committed, else it died."""
+    path = os.path.join(runner.project.state_dir, "recovery.flk")
+    lock = FileLock(path, _PATIENCE, "recovery of runs")
+    try:
+        lock.acquire()
+    except LockTimeout:
+        # Whoever has it does what we would do.
+        return
+    try:
+        for run in runs.all(runner.project.state_dir):
+            if not records.is_alive(run.runner):
+                _settle(runner, run)
+        give_back_strays(runner)
+    finally:
+        lock.release()
+
+
+def _settle(runner: Team, run: RunRecord) -> None:
+    if run.role == "checker" and records.is_alive(run.process):
+        # A check records its verdict itself.
+        return
+    runner.sweep(run.mark)
+    project = runner.project
+    record = records.with_claim(project.state_dir, run.claim)
+    try:
+        if record is None:
+            return
+        runner.apart.leave_run(run)
+        _conclude(runner, run, record)
+    except (Taken, UnknownTask):
+        # The claim had ended before its runner did.
+        pass
+    except GittasksError as error:
+        runner.say("trouble", slot=run.slot, task=run.task, error=error.message)
+        return
+    forget(runner, run)
+
+
+def _conclude(runner: Team, run: RunRecord, record: records.ClaimRecord) -> None:
+    project = runner.project
+    settle.require_present(project, record)
+    found = settle.found_in(run.outbox)
+    for entry in settle.notes(found.entries):
+        settle.record_entry(project, entry, record)
+        settle.drop(entry)
+    for entry in settle.results(found.entries):
+        try:
+            outcome = settle.record_entry(project, entry, record)
+        except (Taken, UnknownTask):
+            raise
+        except GittasksError:
+            continue
+        runner.say(
+            "settled", slot=run.slot, task=run.task, verb=entry.verb,
+            source=outcome.source, target=outcome.target,
+        )  # fmt: skip
+        runner.has_written()
+        return
+    settle.give_back(project, record, died=True, reason="Its runner died.")
+    runner.has_written()
+    runner.say("died", slot=run.slot, task=run.task, error="Its runner died.")
+
+
+def forget(runner: Team, run: RunRecord) -> None:
+    """Takes away what was kept of a run whose claim has ended: its record, its outbox."""
+    import shutil
+
+    state_dir = runner.project.state_dir
+    if run.outbox:
+        shutil.rmtree(run.outbox, ignore_errors=True)
+    record = records.with_claim(state_dir, run.claim)
+    if record is not None and record.process is not None:
+        # Nothing of it runs any more; the record itself stays where its claim was taken away.
+        records.write(state_dir, record._replace(process=None))
+    runs.drop(state_dir, run.claim)
+
+
+def give_back_strays(runner: Team) -> None:
+    """Gives back what this clone's runners hold and nobody works on: a claim heard of too late."""
+    project = runner.project
+    at_work = runner.at_work()
+    graph = project.ledger.graph()
+    for record in records.all(project.state_dir):
+        is_ours = record.process is not None and record.process == runner.process
+        is_dead = record.process is not None and not records.is_alive(record.process)
+        if record.claim in at_work or not (is_ours or is_dead):
+            continue
+        task = graph.get(record.task)
+        if task is None or task.claim != record.claim:
+            continue
+        try:
+            settle.give_back(project, record, died=is_dead, reason="Nobody worked on it.")
+            runner.has_written()
+        except GittasksError as error:
+            runner.say("trouble", task=record.task, error=error.message)
