@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gittasks.cli.output import AnswerLost
 from gittasks.domain.errors import GittasksError, Interrupted
@@ -60,7 +60,9 @@ def _failed(error: BaseException, session: Session, args: Sequence[str]) -> int:
     wants_json = out.json or _asks_for_json(args)
     try:
         if wants_json and not is_lost:
-            out.error_envelope(as_json(refusal), _ledger(session))
+            from gittasks.workflow.answers import as_error
+
+            out.error_envelope(as_error(refusal), _ledger(session))
         out.finish()
     except (OSError, AnswerLost):
         _silence()
@@ -71,18 +73,6 @@ def _failed(error: BaseException, session: Session, args: Sequence[str]) -> int:
 def words_of(error: BaseException, session: Session, args: Sequence[str]) -> str:
     """Returns what a failure is, in a sentence; leaves a report of a defect."""
     return _refusal(error, session, args).message
-
-
-def as_json(refusal: GittasksError) -> dict[str, Any]:
-    """Returns the error object of the JSON envelope."""
-    return {
-        "code": refusal.exit_code,
-        "name": refusal.name,
-        "message": refusal.message,
-        "hint": refusal.hint,
-        "retryable": refusal.retryable,
-        "task": refusal.task,
-    }
 
 
 def _tell(out: Output, refusal: GittasksError) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gittasks.workflow.answers import as_synced
 
 if TYPE_CHECKING:
     from gittasks.cli import frame
@@ -20,7 +22,7 @@ def tell(session: frame.Session, done: Synced) -> int:
                 if not done.dry_run else f"This clone would share its ledger through {done.remote}.")  # fmt: skip
     for note in done.notes:
         out.say(note)
-    if not session.answer("sync", _as_object(done), done.tip):
+    if not session.answer("sync", as_synced(done), done.tip):
         out.line(_line(done))
     return TAKEN if done.rejected and not done.dry_run else 0
 
@@ -48,23 +50,3 @@ def _line(done: Synced) -> str:
 
 def _events(count: int) -> str:
     return "one event" if count == 1 else f"{count} events"
-
-
-def _as_object(done: Synced) -> dict[str, Any]:
-    return {
-        "remote": done.remote,
-        "received": done.received,
-        "published": done.published,
-        "pending": done.pending,
-        "branches": list(done.branches),
-        "renumbered": [{"uid": o.uid, "old": o.old, "new": o.new} for o in done.renumbered],
-        "lost": [
-            {"task": o.task, "claim": o.claim, "actor": o.actor, "branch": o.branch,
-             "reason": o.reason}
-            for o in done.lost
-        ],
-        "rejected": [
-            {"event": kind, "task": task, "reason": reason} for kind, task, reason in done.rejected
-        ],
-        "dry_run": done.dry_run,
-    }  # fmt: skip

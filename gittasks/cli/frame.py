@@ -143,22 +143,12 @@ class Session:
         if outcome.commit:
             self.out.detail(f"Recorded as the ledger commit {outcome.commit}.")
         if self.out.json:
-            self.out.envelope("task", verb_data(outcome), outcome.commit or self.ledger)
+            from gittasks.workflow.answers import as_step
+
+            self.out.envelope("task", as_step(outcome), outcome.commit or self.ledger)
             return
         for line in plain or _told(outcome):
             self.out.line(line)
-
-
-def verb_data(outcome: Outcome) -> dict[str, Any]:
-    """Returns the JSON of what a verb did: the task object, the step, and what the verb adds."""
-    from gittasks.domain.frontmatter import task_dict
-
-    data = task_dict(outcome.task)
-    data["from"] = outcome.source
-    data["to"] = outcome.target
-    data["commit"] = outcome.commit
-    data["unblocked"] = list(outcome.unblocked)
-    return {**data, **outcome.extra}
 
 
 def _told(outcome: Outcome) -> tuple[str, ...]:

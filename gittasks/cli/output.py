@@ -14,8 +14,6 @@ from gittasks.domain.errors import GittasksError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-SCHEMA_VERSION = 1
-
 _COLOURS = {
     "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36",
     "bold": "1", "dim": "2",
@@ -273,14 +271,15 @@ class Output:
         self, kind: str, data: Any, ledger: str | None = None, more: Mapping[str, Any] | None = None
     ) -> None:
         """Prints the one JSON document of an answer."""
-        head = {"schema_version": SCHEMA_VERSION, "kind": kind, "ledger": ledger}
-        self._document({**head, "data": data, **(more or {})})
+        from gittasks.workflow import answers  # only programs ask for it
+
+        self._document(answers.envelope(kind, data, ledger, more))
 
     def error_envelope(self, error: Mapping[str, Any], ledger: str | None = None) -> None:
         """Prints the one JSON document of a failure."""
-        self._document(
-            {"schema_version": SCHEMA_VERSION, "kind": "error", "ledger": ledger, "error": error}
-        )
+        from gittasks.workflow import answers  # only programs ask for it
+
+        self._document(answers.error_envelope(error, ledger))
 
     def json_line(self, data: Any) -> None:
         """Prints one line of a stream of JSON documents."""

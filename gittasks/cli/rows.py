@@ -1,16 +1,16 @@
-"""How tasks look in lists: one object or one line each."""
+"""How tasks look in lists, one line each."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gittasks.cli.output import age, escape, seconds_of, width_of
+from gittasks.workflow.answers import problem_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from gittasks.cli.frame import Session
-    from gittasks.domain.task import Task
     from gittasks.workflow.queries import Rows, Waiting
 
 _STATE_WIDTH = 14
@@ -21,53 +21,15 @@ _SHOWN = 10
 """The most documents that a list names which could not be read."""
 
 
-def announced(found: Rows, *, redacted: bool = False) -> dict[str, Any]:
-    """Returns what the envelope says beside the rows: what was cut, what could not be read."""
-    more: dict[str, Any] = {}
-    if found.left_out:
-        more["truncated"] = found.left_out
-    if found.problems:
-        more["problems"] = [
-            {
-                "path": problem.path,
-                "task": problem.task,
-                "message": _shown(problem.message, redacted),
-            }
-            for problem in found.problems
-        ]
-    return more
-
-
 def tell(session: Session, found: Rows, *, redacted: bool = False) -> None:
     """Says on stderr what the lines do not show: what was cut, what could not be read."""
     if found.left_out:
         session.out.say(f"{found.left_out} more; use --limit to see them.")
     for problem in found.problems[:_SHOWN]:
-        session.out.warn(f"warning: {_shown(problem.message, redacted)}")
+        session.out.warn(f"warning: {problem_text(problem.message, redacted)}")
     if len(found.problems) > _SHOWN:
         more = len(found.problems) - _SHOWN
         session.out.warn(f"warning: {more} more; `git tasks fsck` lists them all.")
-
-
-def _shown(message: str, redacted: bool) -> str:
-    """Returns the words about a document, which quote what stands in it."""
-    if not redacted:
-        return message
-    from gittasks.domain.redact import redact
-
-    return redact(message)
-
-
-def as_objects(tasks: Iterable[Task], *, redacted: bool = False) -> list[dict[str, Any]]:
-    """Returns tasks as the JSON lists have them."""
-    from gittasks.domain.frontmatter import task_dict
-
-    rows = [task_dict(task) for task in tasks]
-    if redacted:
-        from gittasks.domain.redact import redact_fields
-
-        rows = [redact_fields(row) for row in rows]
-    return rows
 
 
 def as_lines(rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
@@ -89,20 +51,6 @@ def as_lines(rows: Sequence[tuple[str, str, str | None, str]]) -> list[str]:
 def ago(session: Session, text: str) -> str:
     """Returns how long ago a time of a document was."""
     return age(session.project.clock() - seconds_of(text))
-
-
-def waiting_object(row: Waiting) -> dict[str, Any]:
-    """Returns one row of the inbox as JSON has it: the task, and why and since when it waits."""
-    from gittasks.domain.redact import redact
-
-    return {
-        **as_objects((row.task,), redacted=True)[0],
-        "rank": row.rank,
-        "reason": redact(row.reason),
-        "command": row.command,
-        "blocking": row.blocking,
-        "waiting_since": row.waiting_since,
-    }
 
 
 def waiting_cells(session: Session, row: Waiting) -> tuple[str, ...]:

@@ -15,10 +15,11 @@ def command(session: frame.Session, jsonl: bool) -> int:
     `git tasks import` takes such a file. What cannot be read is named, and the exit status is 9.
     """
     from gittasks.workflow import export
+    from gittasks.workflow.answers import announced
 
     found = export.export(session.project)
     if session.out.json and not jsonl:
-        session.answer("export", list(found.tasks), more=rows.announced(found.unread))
+        session.answer("export", list(found.tasks), more=announced(found.unread))
     else:
         for task in found.tasks:
             session.out.json_line(task)

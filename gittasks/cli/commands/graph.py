@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from gittasks.cli import frame, rows
 from gittasks.workflow import graph_view
+from gittasks.workflow.answers import announced, as_graph
 from gittasks.workflow.queries import Rows
-
-if TYPE_CHECKING:
-    from gittasks.workflow.graph_view import GraphView
 
 PROJECTION = "task_graph_projection_v0"
 FORMATS = ("text", "mermaid", "dot", "svg", "json", PROJECTION)
@@ -43,10 +39,10 @@ def command(
         return
     view = graph_view.view(project, about, everything=everything, history=history)
     found = Rows((), 0, view.problems)
-    more = rows.announced(found, redacted=True)
+    more = announced(found, redacted=True)
     out = session.out
     if form == "json" or (form == "text" and out.json):
-        out.envelope("graph", as_object(view), session.ledger, more)
+        out.envelope("graph", as_graph(view), session.ledger, more)
         return
     from gittasks.cli import drawing
 
@@ -64,31 +60,6 @@ def command(
         return
     out.block(drawn)
     rows.tell(session, found, redacted=True)
-
-
-def as_object(view: GraphView) -> dict[str, Any]:
-    """Returns nodes and edges as JSON has them; an edge goes from a task to one that it names."""
-    from gittasks.domain.redact import redact
-
-    return {
-        "about": view.about,
-        "nodes": [
-            {
-                "id": task.id,
-                "title": redact(task.title),
-                "state": task.state,
-                "outcome": task.outcome,
-                "priority": task.priority,
-                "labels": [redact(label) for label in task.labels],
-                "claimed_by": task.claimed_by and redact(task.claimed_by),
-                "entered_at": task.entered_at,
-            }
-            for task in view.tasks
-        ],
-        "edges": [{"kind": edge.kind, "from": edge.task, "to": edge.named} for edge in view.edges],
-        "unread": list(view.unread),
-        "left_out": view.left_out,
-    }
 
 
 def _project(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gittasks.cli import frame, rows
 from gittasks.workflow import queries
+from gittasks.workflow.answers import announced, as_waiting
 
 if TYPE_CHECKING:
     from gittasks.workflow.queries import Rows
@@ -31,8 +32,8 @@ def command(session: frame.Session, limit: int | None, watch: bool) -> int:
 
 def _print(session: frame.Session, found: Rows, kept: list[str]) -> None:
     if session.out.json:
-        objects = [rows.waiting_object(row) for row in found.rows]
-        more = rows.announced(found, redacted=True)
+        objects = [as_waiting(row) for row in found.rows]
+        more = announced(found, redacted=True)
         session.answer("inbox", objects, more={**more, "kept_tips": kept} if kept else more)
         return
     session.out.table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gittasks.cli import frame, rows
 from gittasks.domain.errors import UsageFault
 from gittasks.workflow import queries
+from gittasks.workflow.answers import announced, as_tasks
 
 
 @frame.command("list", past=True)
@@ -46,7 +47,7 @@ def command(
     )
     if session.out.json:
         found = queries.list_tasks(project, where, sort, limit)
-        session.answer("tasks", rows.as_objects(found.rows), more=rows.announced(found))
+        session.answer("tasks", as_tasks(found.rows), more=announced(found))
         return
     found = queries.list_columns(
         project, where, ("id", "state", "claimed_by", "title"), sort, limit

@@ -40,6 +40,7 @@ def command(
     lines such as `depends_on: KEY` right below it; otherwise one JSON object a line.
     """
     from gittasks.workflow import create
+    from gittasks.workflow.answers import as_step
 
     if from_file is not None:
         if words or title or messages or file is not None or any(fields.values()):
@@ -56,7 +57,7 @@ def command(
         for one in made:
             for note in one.notes:
                 session.out.say(note)
-        if not session.answer("tasks", [frame.verb_data(one) for one in made]):
+        if not session.answer("tasks", [as_step(one) for one in made]):
             session.out.rows([one.task.id for one in made])
         return
     if words and title is not None:

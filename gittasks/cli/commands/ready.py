@@ -7,6 +7,7 @@ import os
 from gittasks.cli import frame, rows
 from gittasks.domain.errors import NothingFound
 from gittasks.workflow import queries
+from gittasks.workflow.answers import announced, as_tasks
 
 
 @frame.command("ready", past=True)
@@ -32,8 +33,8 @@ def command(session: frame.Session, limit: int | None, one: bool) -> None:
             raise NothingFound("Nothing is ready.", "Run `git tasks status` to see what waits.")
     if session.out.json:
         tasks = queries.tasks_of(project, (row.id for row in found.rows))
-        objects = rows.as_objects(tasks, redacted=True)
-        session.answer("ready", objects, more=rows.announced(found, redacted=True))
+        objects = as_tasks(tasks, redacted=True)
+        session.answer("ready", objects, more=announced(found, redacted=True))
         return
     from gittasks.domain.redact import redact
 

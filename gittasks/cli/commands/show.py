@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gittasks.cli import frame, rows
 from gittasks.domain.errors import UsageFault
 from gittasks.workflow import diff, queries
 from gittasks.workflow import show as reading
+from gittasks.workflow.answers import as_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ def command(
     shown = reading.show(project, task_id)
     change = diff.change(project, shown.task, patch=True) if review else None
     if session.out.json:
-        data = as_object(shown)
+        data = as_shown(shown)
         if review:
             data["change"] = None if change is None else change.as_object()
         session.answer("task", data)
@@ -62,33 +63,6 @@ def command(
     if change is not None:
         out.line()
         out.patch(change.patch)
-
-
-def as_object(shown: Shown) -> dict[str, Any]:
-    """Returns the task with its body and its rounds as JSON has it."""
-    checked = shown.checked
-    return {
-        **rows.as_objects((shown.task,))[0],
-        "body": shown.body.decode("utf-8", "surrogateescape"),
-        "rounds": [
-            {**row._asdict(), "at": queries.time_text(row.at), "findings": list(row.findings)}
-            for row in shown.rounds
-        ],
-        "open_dependencies": list(shown.open_needs),
-        "aborted_dependencies": list(shown.lost_needs),
-        "dependents": [task.id for task in shown.needed_by],
-        "children": [task.id for task in shown.children],
-        "blocking": shown.blocking,
-        "provisional": shown.provisional,
-        "last_check": None
-        if checked is None
-        else {
-            "outcome": checked.outcome,
-            "commit": checked.commit,
-            "at": queries.time_text(checked.at),
-            "results": [result._asdict() for result in checked.results],
-        },
-    }
 
 
 def _show_raw(session: frame.Session, document: bytes, task_id: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gittasks.cli import frame, rows
 from gittasks.cli.output import age
 from gittasks.workflow import queries, stats
+from gittasks.workflow.answers import announced
 from gittasks.workflow.queries import Rows
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def command(session: frame.Session, since: str | None) -> None:
     """
     found = stats.stats(session.project, since=since)
     problems = Rows((), 0, found.problems)
-    if session.answer("stats", as_object(found), more=rows.announced(problems)):
+    if session.answer("stats", as_object(found), more=announced(problems)):
         return
     session.out.page()
     _print(session, found.numbers)
