@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "git tasks"
 
-SECTIONS = ("Every day", "Plan", "Work", "Share", "Look", "Keep in order")
+SECTIONS = ("Every day", "Plan", "Work", "Agents", "Share", "Look", "Keep in order")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("Every day", "Create the ledger, or take over the one of the remote."),
@@ -41,6 +41,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("Work", "Show what a task changes."),
     "worktree": ("Work", "Find, list, repair or remove the trees of tasks."),
     "trust": ("Work", "Approve commands that came with the ledger."),
+    "run": ("Agents", "Run the agents of the pool."),
+    "pool": ("Agents", "Look at agents and steer them."),
+    "send": ("Agents", "Say something to an agent at work."),
+    "kill": ("Agents", "End an agent at work; its task is given back."),
+    "tail": ("Agents", "Print what an agent has written."),
     "sync": ("Share", "Exchange events with the remote."),
     "push": ("Share", "Give the remote the events of this clone."),
     "pull": ("Share", "Take over the events of others."),
@@ -93,7 +98,7 @@ INSTEAD: dict[str, str] = {
     "undo": "Do the opposite: `resume` after hold, `release` after claim, `feedback` after submit.",
     "fetch": "Take over what others did with `git tasks pull`; `git tasks sync` gives them yours too.",
     "unclaim": "Give a task back with `git tasks release`.",
-    "stop": "Give a task back with `git tasks release`, or stop it with `git tasks hold`.",
+    "stop": "Stop a task with `git tasks hold`; `git tasks pool stop` ends the agents of this host.",
 }
 """Words that are no commands, and what does what they ask for."""
 

@@ -26,7 +26,7 @@ def follower(session: Session) -> Follower:
     # Unlike other commands this one lives for hours.
     gc.enable()
     project, tell = session.project, session.out.warn
-    return Follower(project, tell=tell, wait=_waiting(), refresh=from_remote(project, tell))
+    return Follower(project, tell=tell, wait=waiting(), refresh=from_remote(project, tell))
 
 
 def repeated(session: Session, look: Callable[[], Answer], show: Callable[[Answer], None]) -> int:
@@ -60,7 +60,7 @@ def _separate(session: Session) -> None:
         session.out.line()
 
 
-def _waiting() -> Callable[[float], None]:
+def waiting() -> Callable[[float], None]:
     """Returns how to wait; it ends with BrokenPipeError once nobody reads stdout any more."""
     import select
 

@@ -28,7 +28,9 @@ class Orders:
             pools.answer(runner.project, order, self._done(order.verb, order.data))
 
     def _is_mine(self, verb: str, data: Mapping[str, Any]) -> bool:
-        return verb == "stop" or self._seat(data) is not None
+        if verb == "stop":
+            return data.get("runner") in (None, self._runner.id)
+        return self._seat(data) is not None
 
     def _seat(self, data: Mapping[str, Any]) -> Seat | None:
         """Returns the seat that an order names, by slot or by task."""
