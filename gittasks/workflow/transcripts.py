@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 PAUSE = 0.25
 """How many seconds lie between two looks at a log."""
 
-_LOOK_EVERY = 1.0
 _PART = 64 * 1024
 _MOST = 1024 * 1024
 _FOLDER = "agents"
@@ -101,16 +100,13 @@ def follow(
     try:
         for one, reader in readers.items():
             yield from (_line(one, data) for data in reader.tail(count))
-        looked_at = 0.0
         is_over = False
         while not is_over:
-            if time.monotonic() - looked_at >= _LOOK_EVERY:
-                looked_at = time.monotonic()
-                now = _at_work(project)
-                is_over = not set(now) & set(readers) if target else not pool.views(project)
-                for one in now if target is None else ():
-                    if one not in readers:
-                        readers[one] = _Reader(one.path)
+            now = _at_work(project)
+            is_over = not set(now) & set(readers) if target else not pool.views(project)
+            for one in now if target is None else ():
+                if one not in readers:
+                    readers[one] = _Reader(one.path)
             # What was written before the end is read after the end was seen.
             for one, reader in readers.items():
                 yield from (_line(one, data) for data in reader.lines())
