@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "send": ("Agents", "Say something to an agent at work."),
     "kill": ("Agents", "End an agent at work; its task is given back."),
     "tail": ("Agents", "Print what an agent has written."),
+    "mcp": ("Agents", "Serve the project to a manager's agent over MCP."),
     "sync": ("Share", "Exchange events with the remote."),
     "push": ("Share", "Give the remote the events of this clone."),
     "pull": ("Share", "Take over the events of others."),
