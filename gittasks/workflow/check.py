@@ -16,7 +16,7 @@ from gittasks.plumbing.errors import LockTimeout
 from gittasks.plumbing.locks import FileLock
 from gittasks.workflow.project import Outcome
 from gittasks.workflow.trust import trust_of
-from gittasks.workspaces import checks, landing, worktree
+from gittasks.workspaces import checks, landing, quarantine, worktree
 from gittasks.workspaces.branch import HEADS
 from gittasks.workspaces.spare import Spare
 
@@ -197,9 +197,15 @@ def _verdict(project: Project, task: Task, tip: str) -> checks.Run:
 
 
 def _in_tree(project: Project, task: Task) -> Checked:
-    tree = _tree(project, task)
+    tree = project.places.tree(task.id)
+    logs = logs_of(project, task.id, "looked")
+    if quarantine.of_tree(project.state_dir, tree) is None:
+        tree = _tree(project, task)
+    elif not os.access(project.state_dir, os.W_OK):
+        # The agent itself looks, from inside its sandbox.
+        logs = os.path.join(os.path.dirname(tree), "agent", "checks")
     commit = refs.head(project.repo, at=tree).oid or ""
-    run = run_in(project, task, tree, logs_of(project, task.id, "looked"))
+    run = run_in(project, task, tree, logs)
     return Checked(task, commit, tree, run)
 
 

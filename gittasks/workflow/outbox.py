@@ -14,12 +14,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gittasks.domain.decide import decide_all
-from gittasks.domain.errors import Refused
+from gittasks.domain.errors import GuardBroken, Refused
 from gittasks.domain.times import timestamp
+from gittasks.workflow import dispatch
 from gittasks.workflow.project import Outcome
 
 if TYPE_CHECKING:
     from gittasks.domain.requests import Request, Speaker
+    from gittasks.domain.task import Task
     from gittasks.workflow.project import Project
 
 VERBS = ("submit", "feedback", "hold", "note")
@@ -35,13 +37,33 @@ def leave(project: Project, request: Request, speaker: Speaker, verb: str, **ent
     folder = folder_of(project)
     assert folder is not None
     assert verb in VERBS
-    graph = project.ledger.graph()
-    events = decide_all(graph, (request,), project.facts(speaker))
     task = project.task(request.task)  # type: ignore[union-attr]  # the four verbs are about a task
+    graph = project.ledger.graph()
+    try:
+        events = decide_all(graph, (request,), project.facts(speaker))
+    except GuardBroken as refusal:
+        if refusal.issue == "assignment-changed" and not dispatch.may_record(project):
+            # Only the runner can hand it out again; it meets the same refusal and does.
+            _write(folder, os.urandom(16).hex(), _entry(project, task, speaker, verb, entry))
+        raise
     if not events:
         return Outcome(task, "none", task.state, task.state, changed=False)
     event_id = os.urandom(16).hex()
-    data: dict[str, Any] = {
+    _write(folder, event_id, _entry(project, task, speaker, verb, entry))
+    return Outcome(
+        task,
+        verb,
+        events[0].source,
+        events[0].target,
+        notes=("Left for the runner, which records it.",),
+        extra={"outbox": event_id},
+    )
+
+
+def _entry(
+    project: Project, task: Task, speaker: Speaker, verb: str, entry: dict[str, Any]
+) -> dict[str, Any]:
+    return {
         "verb": verb,
         "task": task.id,
         "uid": task.uid,
@@ -53,15 +75,6 @@ def leave(project: Project, request: Request, speaker: Speaker, verb: str, **ent
         "at": timestamp(project.clock()),
         **entry,
     }
-    _write(folder, event_id, data)
-    return Outcome(
-        task,
-        verb,
-        events[0].source,
-        events[0].target,
-        notes=("Left for the runner, which records it.",),
-        extra={"outbox": event_id},
-    )
 
 
 def _write(folder: str, event_id: str, data: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.machine import STAGE
+from gittasks.workspaces import quarantine
 
 if TYPE_CHECKING:
     from gittasks.domain.requests import Speaker
@@ -63,6 +64,8 @@ def _text(project: Project, task: Task, speaker: Speaker) -> str:
         f"Read: {places.assignment(task.id)}",
         _WORDS[task.state],
     ]
+    if task.state == "WORK" and quarantine.of_tree(places.state, places.tree(task.id)):
+        lines.append("HEAD is detached here: commit as you are, and switch to no branch.")
     lines += _base_moved(project, task)
     lines += _said(project, task)
     if task.check_failures and task.findings and task.findings.state == task.state:

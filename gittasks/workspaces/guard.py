@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from gittasks.domain.requests import GuardReport
 from gittasks.plumbing import objects, worktrees
 from gittasks.plumbing.errors import GitError
-from gittasks.workspaces import worktree
+from gittasks.workspaces import quarantine, worktree
 from gittasks.workspaces.branch import HEADS
-from gittasks.workspaces.places import checkout_of
+from gittasks.workspaces.places import checkout_of, state_dir
 
 if TYPE_CHECKING:
+    from gittasks.domain.requests import Snapshot
     from gittasks.domain.task import Task
     from gittasks.plumbing.repository import Repository
     from gittasks.workspaces.records import ClaimRecord
@@ -47,8 +48,8 @@ def report(
     tip = _oid(reader, HEADS + branch) if branch else None
     now = None
     if branch and record is not None and record.tree and worktree.is_whole(repo, record.tree):
-        now = worktree.snapshot(repo, record.tree, branch)
-        tip = now.tip
+        now = _snapshot(repo, reader, record.tree, branch)
+        tip = now.tip if now else tip
     dispatched = record.snapshot if record else None
     if tip is None:
         facts = GuardReport(None, now, dispatched, descends=False)
@@ -65,6 +66,21 @@ def report(
     if record is None or not _is_odd(task, facts):
         return facts
     return facts._replace(user_changes=user_changes(repo, record.user_status))
+
+
+def _snapshot(repo: Repository, reader: objects.Reader, tree: str, branch: str) -> Snapshot | None:
+    """Returns how a tree stands; kept apart, it is on its branch at what is brought in of it."""
+    made = quarantine.of_tree(state_dir(repo), tree)
+    if made is None:
+        return worktree.snapshot(repo, tree, branch)
+    head = quarantine.detached_at(repo, made)
+    if head is not None and reader.get(head) is None:
+        # What could not be brought in cannot be judged.
+        return None
+    now = worktree.snapshot(repo, tree, branch)
+    if now.branch is not None or made.branch != branch:
+        return now
+    return now._replace(branch=HEADS + branch, tip=now.head)
 
 
 def user_status(repo: Repository) -> tuple[tuple[str, str], ...]:

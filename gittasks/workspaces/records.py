@@ -18,6 +18,7 @@ Process = tuple[int, str]
 """A process id with the start time that tells it from a later process of that number."""
 
 _ENDED = ".ended"
+_SHARED = ".shared"
 
 
 class ClaimRecord(NamedTuple):
@@ -84,7 +85,10 @@ def claim_of(secret: str) -> str:
 
 def write(state_dir: str, record: ClaimRecord) -> None:
     """Keeps the record of a claim."""
-    write_json(_claim_path(state_dir, record.claim), _as_json(record))
+    path = _claim_path(state_dir, record.claim)
+    write_json(path, _as_json(record))
+    if os.path.isdir(path + _SHARED):
+        write_json(os.path.join(path + _SHARED, os.path.basename(path)), _as_json(record))
 
 
 def drop(state_dir: str, claim: str) -> None:
@@ -92,6 +96,23 @@ def drop(state_dir: str, claim: str) -> None:
     path = _claim_path(state_dir, claim)
     _remove(path)
     _remove(path + _ENDED)
+    if os.path.isdir(path + _SHARED):
+        import shutil
+
+        shutil.rmtree(path + _SHARED, ignore_errors=True)
+
+
+def shared(state_dir: str, claim: str) -> str:
+    """Returns a folder that holds the record of one claim and no other, kept up to date.
+
+    It is what the holder may see of all claims.
+    """
+    folder = _claim_path(state_dir, claim) + _SHARED
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    record = with_claim(state_dir, claim)
+    if record is not None:
+        write(state_dir, record)
+    return folder
 
 
 def put_by(state_dir: str, claim: str) -> None:

@@ -14,7 +14,7 @@ from gittasks.domain.requests import Snapshot
 from gittasks.plumbing import refs, worktrees
 from gittasks.plumbing.errors import GitError, GitTimeout, LockTimeout, NotARepository
 from gittasks.plumbing.locks import FileLock
-from gittasks.workspaces import disposal, leftovers, provisions
+from gittasks.workspaces import disposal, leftovers, provisions, quarantine
 from gittasks.workspaces.branch import HEADS, LOCK_REASON
 from gittasks.workspaces.leftovers import Kept
 
@@ -67,6 +67,10 @@ def ensure(
     """
     path = places.tree(task)
     with locked(places, lock_timeout):
+        if fresh:
+            told = quarantine.close(repo, places, task)
+            if notes is not None:
+                notes += told
         usable = _is_usable(repo, path, HEADS + branch, fresh=fresh)
         if not usable and _reconnect(repo, path):
             usable = _is_usable(repo, path, HEADS + branch, fresh=fresh)
@@ -497,6 +501,7 @@ def remove(
     since may be nowhere else; without, the file is taken as submitted.
     """
     with locked(places, lock_timeout):
+        quarantine.close(repo, places, task)
         path = places.tree(task)
         git_dir = _git_dir(repo, path)
         kept = _saved(repo, places, task, now)
