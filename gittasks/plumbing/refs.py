@@ -94,6 +94,18 @@ def head(repo: Repository, at: str | None = None) -> Head:
     return Head(branch, commit)
 
 
+def detach(repo: Repository, git_dir: str, oid: str, message: str) -> None:
+    """Lets HEAD of a worktree, given by its git directory, leave its branch where it is at `oid`."""
+    command = ("update-ref", "--no-deref", "-m", message, "HEAD", oid, oid)
+    repo.git(f"--git-dir={git_dir}", *command)
+
+
+def attach(repo: Repository, git_dir: str, branch: str, message: str) -> None:
+    """Puts HEAD of a worktree, given by its git directory, on a branch; no file changes."""
+    _require_full(branch)
+    repo.git(f"--git-dir={git_dir}", "symbolic-ref", "-m", message, "HEAD", branch)
+
+
 def followed(repo: Repository, name: str) -> str:
     """Returns the ref that a symbolic ref stands for, in full; any other ref is itself."""
     _require_full(name)

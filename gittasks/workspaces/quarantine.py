@@ -106,8 +106,7 @@ def prepare(repo: Repository, places: Places, task: str, branch: str, *, moves: 
     with open(settings, "ab"):
         pass
     if _head(repo, git_dir) != tip:
-        note = "gittasks: detach for an agent"
-        repo.git(_at(git_dir), "update-ref", "--no-deref", "-m", note, "HEAD", tip, tip)
+        refs.detach(repo, git_dir, tip, "gittasks: detach for an agent")
     return made
 
 
@@ -425,8 +424,8 @@ def _attach(repo: Repository, made: Quarantine, *, is_lost: bool) -> None:
         if at is None:
             # git takes a folder for a git directory only with a HEAD in it.
             _write_head(made)
-        note = "gittasks: attach after an agent"
-        repo.git(_at(made.git_dir), "symbolic-ref", "-m", note, "HEAD", HEADS + made.branch)
+        ref = HEADS + made.branch
+        refs.attach(repo, made.git_dir, ref, "gittasks: attach after an agent")
 
 
 def _write_head(made: Quarantine) -> None:
@@ -447,11 +446,6 @@ def _drop_settings(made: Quarantine) -> None:
 def _name(places: Places, task: str) -> str:
     # The folder keeps its name when the task gets another number.
     return os.path.basename(places.folder(task))
-
-
-def _at(git_dir: str) -> str:
-    """Returns the argument that makes git work on the git directory of a tree, without the tree."""
-    return f"--git-dir={git_dir}"
 
 
 def _home(state: str, name: str) -> str:
