@@ -33,12 +33,8 @@ class Orders:
         return self._seat(data) is not None
 
     def _seat(self, data: Mapping[str, Any]) -> Seat | None:
-        """Returns the seat that an order names, by slot or by task."""
-        for seat in self._runner.seats:
-            task = seat.stint.run.task if seat.stint is not None else None
-            if data.get("slot") == seat.name or (task is not None and data.get("task") == task):
-                return seat
-        return None
+        """Returns the seat that an order names."""
+        return next((one for one in self._runner.seats if one.name == data.get("slot")), None)
 
     def _done(self, verb: str, data: Mapping[str, Any]) -> dict[str, Any]:
         runner = self._runner
@@ -50,6 +46,8 @@ class Orders:
         if seat.stint is None or not seat.is_working or seat.agent is None:
             return {"done": False, "slot": seat.name, "why": f"Nobody works at {seat.name}."}
         task = seat.stint.run.task
+        if data.get("task") not in (None, task):
+            return {"done": False, "slot": seat.name, "why": f"{seat.name} works on {task}."}
         if verb == "kill":
             runner.say("killed", slot=seat.name, task=task)
             settling.stop(runner, seat, f"The agent was ended by {data.get('by') or 'order'}.")

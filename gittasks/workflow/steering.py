@@ -164,8 +164,10 @@ def _meant(project: Project, target: str) -> dict[str, str]:
     task_id = task_meant(project, target)
     if task_id is None:
         raise UnknownAgent("slot", target, (str(row.get("slot")) for row in rows))
-    if any(row.get("task") == task_id for row in rows):
-        return {"task": task_id}
+    # What runners show may be a second old; the ledger is not.
+    holder = project.task(task_id, reading=True).claimed_by
+    if any(row.get("slot") == holder for row in rows):
+        return {"slot": str(holder), "task": task_id}
     if any(row.get("task") == task_id for view in living for row in pool.rows_of(view, "checks")):
         raise Refused(
             f"No agent works on {task_id}; its checks run.",

@@ -16,8 +16,9 @@ import pytest
 from gittasks.domain.errors import Busy, NothingFound, Refused, UnknownTask, UsageFault, WrongRole
 from gittasks.domain.pool import Agent, Pool, PoolFault
 from gittasks.workflow import pool, steering, transcripts
+from gittasks.workflow.claim import claim
 from gittasks.workflow.create import New, create
-from gittasks.workflow.project import Project
+from gittasks.workflow.project import Options, Project
 from gittasks.workspaces import records
 from tests.support.git import git
 from tests.workflow.ground import NOW, begun, reopened
@@ -34,7 +35,8 @@ TWO = {
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = begun(tmp_path_factory.mktemp("pool") / "project")
     for title in ("One", "Two", "Three"):
-        create(project, New(title))
+        create(project, New(title, enter="work"))
+    claim(reopened(project, Options(project.options.path, "command-2")), "000002", with_tree=False)
     return project
 
 
@@ -228,7 +230,11 @@ def test_an_agent_at_work_steers_nothing(project: Project, variable: str) -> Non
 
 @pytest.mark.parametrize(
     ("target", "meant"),
-    [("command-2", {"slot": "command-2"}), ("#2", {"task": "000002"}), ("2", {"task": "000002"})],
+    [
+        ("command-2", {"slot": "command-2"}),
+        ("#2", {"slot": "command-2", "task": "000002"}),
+        ("task/000002", {"slot": "command-2", "task": "000002"}),
+    ],
 )
 def test_words_reach_the_slot_or_task_that_is_meant(
     project: Project, target: str, meant: dict[str, str]
