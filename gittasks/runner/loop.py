@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.agents import ADAPTERS, orphans
@@ -19,7 +20,6 @@ from gittasks.domain.errors import Busy, GittasksError, Refused
 from gittasks.domain.pool import agent_name
 from gittasks.plumbing import refs
 from gittasks.plumbing.dialogue import now as wall_clock
-from gittasks.plumbing.errors import GitError
 from gittasks.runner import hiring, recovery, settling
 from gittasks.runner.apart import Apart
 from gittasks.runner.budgets import Budgets
@@ -30,6 +30,7 @@ from gittasks.runner.orders import Orders
 from gittasks.runner.providers import Provider
 from gittasks.runner.upkeep import Upkeep
 from gittasks.runner.wording import Wording
+from gittasks.workflow import failures
 from gittasks.workflow import pool as pools
 from gittasks.workspaces import records
 
@@ -51,6 +52,7 @@ SILENCE = 3600.0
 """How many seconds an agent may be silent where gittasks.agentTimeout says nothing."""
 
 _AVOIDED = 30.0
+_SAID_AGAIN = 60.0
 
 
 class Result(NamedTuple):
@@ -130,6 +132,7 @@ class Runner:
         self._capabilities: dict[str, Capabilities] = {}
         self._avoided: dict[str, float] = {}
         self._seen: bytes | None = None
+        self._troubles: dict[str, float] = {}
         self.stopping = ""
         """Why the runner is about to end, empty while it is not."""
         self.counts = dict.fromkeys(Result._fields[:5], 0)
@@ -189,7 +192,7 @@ class Runner:
         self._guarded(self.orders.take)
         self._guarded(self._look_at_ledger)
         for seat in self.seats:
-            self._guarded(lambda seat=seat: self._attend(seat))  # type: ignore[misc]  # the default binds the seat of this round
+            self._guarded(partial(self._attend, seat), seat)
         self._guarded(self.budgets.tick)
         self._guarded(lambda: self.checker.tick(is_starting=not self.stopping))
         self._guarded(self.upkeep.tick)
@@ -228,18 +231,36 @@ class Runner:
             return True
         if self.dispatcher.is_full:
             return not self.checker.waiting()
-        return self.once and not self.checker.waiting() and not self.dispatcher.may_go_on()
+        if not self.once or self.checker.waiting() or self.dispatcher.may_go_on():
+            return False
+        return not recovery.is_anything_left(self)
 
     def _is_lively(self) -> bool:
         return bool(self.checker.running) or any(s.state != "IDLE" for s in self.seats)
 
-    def _guarded(self, step: Callable[[], object]) -> None:
+    def _guarded(self, step: Callable[[], object], seat: Seat | None = None) -> None:
         try:
             step()
-        except (GittasksError, GitError, OSError) as error:
-            words = error.message if isinstance(error, GittasksError) else str(error)
-            self.say("trouble", error=words)
+        except Exception as error:  # noqa: BLE001 - whatever fails, the others go on
             self._seen = None
+            known = error if isinstance(error, GittasksError) else failures.told(error)
+            if known is None:
+                path = failures.report(self.project.state_dir, error, "run")
+                self._trouble(f"a defect ({error!r})", report=path)
+                self._give_up(seat)
+            else:
+                self._trouble(known.message)
+
+    def _trouble(self, words: str, **facts: Any) -> None:
+        """Tells what went wrong, and not again at every tick."""
+        if self._troubles.get(words, -_SAID_AGAIN) + _SAID_AGAIN <= self.now:
+            self._troubles[words] = self.now
+            self.say("trouble", error=words, **facts)
+
+    def _give_up(self, seat: Seat | None) -> None:
+        """Gives back the task of a seat that we cannot go on with: our fault, not the agent's."""
+        if seat is not None and seat.is_working:
+            settling.give_back(self, seat, died=True, reason="The runner failed.")
 
     # One seat.
 

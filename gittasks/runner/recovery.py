@@ -28,12 +28,21 @@ def recover(runner: Team) -> None:
         # Whoever has it does what we would do.
         return
     try:
-        for run in runs.all(runner.project.state_dir):
-            if not records.is_alive(run.runner):
-                _settle(runner, run)
+        for run in _left(runner):
+            _settle(runner, run)
         give_back_strays(runner)
     finally:
         lock.release()
+
+
+def is_anything_left(runner: Team) -> bool:
+    """Tells whether something that an earlier runner began has not come to its end."""
+    return bool(_left(runner))
+
+
+def _left(runner: Team) -> list[RunRecord]:
+    """Returns the runs whose runner is dead."""
+    return [run for run in runs.all(runner.project.state_dir) if not records.is_alive(run.runner)]
 
 
 def _settle(runner: Team, run: RunRecord) -> None:

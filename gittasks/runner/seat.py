@@ -192,13 +192,14 @@ class Seat:
         """Tells whether the turn has ended; a program that does not hear is ended for it."""
         if self.state != "BUSY" or self.agent is None:
             return False
+        if self.settled is None and self.died is not None and self.interrupted_at is not None:
+            # It ended instead of ending its turn.
+            self.settled = Settled("aborted", self.died)
         if self.settled is not None or self.died is not None:
             return True
         if self.interrupted_at is not None and now - self.interrupted_at > UNHEARD:
+            self.interrupted_at = now
             self.agent.kill()
-            self.died = "it did not hear that its turn was broken off"
-            self.settled = Settled("aborted", self.died)
-            return True
         return False
 
     def wait_until(self, due: float, why: str) -> None:

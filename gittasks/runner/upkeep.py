@@ -58,9 +58,10 @@ class Upkeep:
         self._sync()
         self._notice()
         runner = self._runner
-        if runner.now - self._strays_at >= STRAYS_EVERY:
+        waited = runner.now - self._strays_at
+        if waited >= STRAYS_EVERY or (waited >= VIEW_EVERY and recovery.is_anything_left(runner)):
             self._strays_at = runner.now
-            recovery.give_back_strays(runner)
+            recovery.recover(runner)
 
     def finish(self) -> None:
         """Gives the remote what it does not have yet, for a bounded time."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 
 from gittasks.domain.errors import Busy, Corrupt, GittasksError, NoLedger, UsageFault
 from gittasks.plumbing.errors import (
@@ -51,3 +53,23 @@ def told(error: BaseException) -> GittasksError | None:
 def _sentence(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def report(state_dir: str, error: BaseException, command: str) -> str | None:
+    """Writes down a defect for whoever mends it; returns where, None where nothing can be written."""
+    import tempfile
+    import traceback
+
+    from gittasks import __version__
+
+    head = f"git tasks {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
+    text = f"{head}command: git tasks {command}\n\n{''.join(traceback.format_exception(error))}"
+    folder = os.path.join(state_dir, "reports")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        handle, path = tempfile.mkstemp(".txt", "gittasks-", folder)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError:
+        return None
+    return path
