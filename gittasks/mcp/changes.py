@@ -89,7 +89,8 @@ class Pulse:
 
     async def _until_wanted(self) -> None:
         while not self._listeners:
-            self._awake = anyio.Event()
+            if self._awake.is_set():
+                self._awake = anyio.Event()
             await self._awake.wait()
 
     def _opened(self) -> Project | None:

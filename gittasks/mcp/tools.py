@@ -46,7 +46,7 @@ _ID = {"type": ["string", "number"]}
 _IDS = {"type": "array", "items": _ID}
 _YES = {"type": "boolean"}
 _NUMBER = {"type": "integer"}
-_ENTER = {"enum": list(machine.ENTRIES)}
+_ENTER = {**_TEXT, "enum": list(machine.ENTRIES)}
 _FIELDS = {"labels": _TEXTS, "checks": _TEXTS, "depends_on": _IDS, "priority": _NUMBER, "assignee": _TEXT}  # fmt: skip
 _FORCE = {**_YES, "description": "even while somebody works from it"}
 
@@ -88,6 +88,7 @@ def _edit(project: Project, given: Arguments) -> Answer:
 
     from gittasks.workflow.edit import edit
 
+    task = given.id()
     values: dict[str, str] = {}
     for name in ("labels", "checks", "depends_on"):
         if given.has(name):
@@ -108,7 +109,7 @@ def _edit(project: Project, given: Arguments) -> Answer:
     assignments = [f"{name}={value}" for name, value in values.items()]
     return _done(
         edit(
-            project, given.id(), title=title, assignments=assignments, unset=unset,
+            project, task, title=title, assignments=assignments, unset=unset,
             force=given.flag("force"),
         )
     )  # fmt: skip
