@@ -9,10 +9,28 @@ if TYPE_CHECKING:
     from gittasks.agents.base import Adapter
 
 
+def _claude() -> Adapter:
+    from gittasks.agents import claude
+
+    return claude
+
+
+def _codex() -> Adapter:
+    from gittasks.agents import codex
+
+    return codex
+
+
 def _command() -> Adapter:
     from gittasks.agents import command
 
     return command
+
+
+def _pi() -> Adapter:
+    from gittasks.agents import pi
+
+    return pi
 
 
 def _scripted() -> Adapter:
@@ -22,7 +40,10 @@ def _scripted() -> Adapter:
 
 
 _LOADERS: dict[str, Callable[[], Adapter]] = {
+    "claude": _claude,
+    "codex": _codex,
     "command": _command,
+    "pi": _pi,
     "scripted": _scripted,
 }
 
