@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.errors import GittasksError, WrongRole
-from gittasks.workflow import answers
+from gittasks.workflow import answers, queries
 from gittasks.workflow.failures import told
 from gittasks.workflow.project import Options, Project
 
@@ -49,10 +49,26 @@ class Desk:
     def ask(
         self, question: Callable[[Project], Answer], *, needs_ledger: bool = True, **options: Any
     ) -> dict[str, Any]:
-        """Returns the envelope of an answer, or of the failure that stands in its place."""
+        """Returns the envelope of an answer, or of the failure that stands in its place.
+
+        Whatever is asked, a ledger that does not verify is the first thing to say.
+        """
+        return self._answered(
+            queries.snapshot_of if needs_ledger else None, question, needs_ledger, options
+        )
+
+    def _answered(
+        self,
+        look: Callable[[Project], object] | None,
+        question: Callable[[Project], Answer],
+        needs_ledger: bool,
+        options: Mapping[str, Any],
+    ) -> dict[str, Any]:
         project = None
         try:
             project = self.open(**options)
+            if look is not None:
+                look(project)
             answer = question(project)
             ledger = answer.ledger or (project.ledger.tip if needs_ledger else _tip(project))
             found = answers.envelope(answer.kind, answer.data, ledger, answer.more)
@@ -72,11 +88,12 @@ class Desk:
     def manage(self, question: Callable[[Project], Answer]) -> dict[str, Any]:
         """Answers in the role of the manager, and refuses whoever is an agent at work."""
 
-        def asked(project: Project) -> Answer:
+        def look(project: Project) -> None:
             require_manager(project)
-            return question(project)
+            # Brings a ledger back that is lost, as every verb does.
+            _ = project.settings
 
-        return self.ask(asked, role=self.options.role or "manager")
+        return self._answered(look, question, True, {"role": self.options.role or "manager"})
 
 
 def require_manager(project: Project) -> None:

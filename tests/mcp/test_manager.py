@@ -19,9 +19,9 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def manager(folder: Path, request: pytest.FixtureRequest) -> Iterator[Manager]:
-    with managing(folder, mode=request.param) as connected:
+@pytest.fixture
+def manager(folder: Path) -> Iterator[Manager]:
+    with managing(folder, mode="legacy") as connected:
         yield connected
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.subscriptions import ResourceUpdated
 
 from tests.support.cli import tasks_inprocess
 from tests.support.git import git, make_repository
@@ -101,15 +102,15 @@ def test_nobody_subscribes_to_what_is_not_there(elder: Manager) -> None:
 def test_whoever_listens_is_told_of_what_changes(manager: Manager, folder: Path) -> None:
     client = manager.client
 
-    async def listened() -> str:
+    async def listened() -> Any:
         uris = ["gittasks://inbox", "gittasks://paths", "gittasks://task/1", "gittasks://nothing"]
         async with client.listen(resource_subscriptions=uris) as stream:
             new(folder)
             async for event in stream:
-                return str(event.uri)
+                return event
         raise AssertionError("The stream has ended.")
 
-    assert manager.run(listened) == "gittasks://inbox"
+    assert manager.run(listened) == ResourceUpdated(uri="gittasks://inbox")
 
 
 def test_what_does_not_depend_on_the_ledger_is_told_as_well(elder: Manager, folder: Path) -> None:

@@ -88,9 +88,9 @@ def envelope(result: types.CallToolResult) -> dict[str, Any]:
     """Returns what a tool answered, which stands in its text and beside it."""
     (content,) = result.content
     assert isinstance(content, types.TextContent)
-    assert json.loads(content.text) == result.structured_content
-    assert result.structured_content is not None
-    return result.structured_content
+    found: dict[str, Any] = json.loads(content.text)
+    assert found == result.structured_content
+    return found
 
 
 @contextmanager
