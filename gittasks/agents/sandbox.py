@@ -111,7 +111,7 @@ def reached(wish: str, environ: Mapping[str, str], room: Room | None = None) -> 
     and the folder can.
     """
     if wish == "off":
-        return Step("bare", "The pool file turns the sandbox off.")
+        return Step("bare", "The sandbox is turned off.")
     limits, tools = _limits(environ)
     bwrap = _found("bwrap", environ)
     problem = "bwrap is not installed" if bwrap is None else _problem(bwrap, environ, room)
@@ -121,7 +121,7 @@ def reached(wish: str, environ: Mapping[str, str], room: Room | None = None) -> 
         return Step("bubblewrap", why, ("bwrap", *tools), bwrap, limits)
     if wish == "require":
         raise Refused(
-            f"The pool file requires a sandbox, and {problem}.",
+            f"A sandbox is required, and {problem}.",
             "Install bubblewrap and let users make namespaces, or set `sandbox` to auto.",
         )
     if tools:

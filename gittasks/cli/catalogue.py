@@ -65,6 +65,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("Keep in order", "Print every task as JSON lines."),
     "import": ("Keep in order", "Take over the tasks of another tool."),
     "fsck": ("Keep in order", "Verify every document and every commit of the ledger."),
+    "doctor": ("Keep in order", "Find what is wrong here, and say what helps."),
     "recover": ("Keep in order", "Finish or undo what a crash left."),
     "gc": ("Keep in order", "Remove finished worktrees and branches."),
     "setup": ("Keep in order", "Put hooks where git finds them."),

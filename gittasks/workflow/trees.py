@@ -6,11 +6,14 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import Refused, UnknownTask
-from gittasks.workspaces import records, worktree
+from gittasks.workspaces import quarantine, records, runs, worktree
 
 if TYPE_CHECKING:
     from gittasks.workflow.project import Project
     from gittasks.workspaces.leftovers import Kept
+
+
+_PATIENCE = 30.0
 
 
 class Place(NamedTuple):
@@ -68,8 +71,28 @@ def places(project: Project) -> list[Place]:
 
 
 def repair(project: Project) -> tuple[str, ...]:
-    """Connects moved trees again and removes half-made ones; returns what was done."""
-    return worktree.repair(project.repo, project.places)
+    """Connects moved trees again and removes half-made ones; returns what was done.
+
+    What an agent has committed apart is brought in where nobody looks after it any more.
+    """
+    done = list(worktree.repair(project.repo, project.places))
+    for task in left_apart(project):
+        with worktree.locked(project.places, _PATIENCE):
+            told = quarantine.close(project.repo, project.places, task)
+        done += (f"Brought in what an agent has left in the worktree of {task}.", *told)
+    return tuple(done)
+
+
+def left_apart(project: Project) -> list[str]:
+    """Returns the tasks whose trees are kept apart for an agent that nobody looks after."""
+    places = project.places
+    at_work = {
+        run.task
+        for run in runs.all(project.state_dir)
+        if records.is_alive(run.process) or records.is_alive(run.runner)
+    }
+    found = (places.task_of(os.path.join(places.root, name)) for name in quarantine.names(places))
+    return [task for task in found if task is not None and task not in at_work]
 
 
 def remove(project: Project, spelling: str | None, *, force: bool = False) -> Gone:

@@ -42,7 +42,7 @@ def test_a_bubblewrap_that_does_not_work_here_is_not_used(tmp_path: Path) -> Non
         "Bwrap does not work here (bwrap: No permissions), and nothing here bounds memory or"
         " processes.",
     )
-    with pytest.raises(Refused, match=r"requires a sandbox, and bwrap does not work here \("):
+    with pytest.raises(Refused, match=r"A sandbox is required, and bwrap does not work here \("):
         sandbox.reached("require", env)
 
 
