@@ -164,6 +164,8 @@ class Seat:
             case Settled():
                 if self.settled is None:
                     self.settled = event
+                    if event.outcome == "aborted":
+                        self._remember_command()
             case Exited():
                 self.died = f"it ended with {event.code}"
 
@@ -184,9 +186,13 @@ class Seat:
         if self.agent is None or self.interrupted_at is not None or self.settled is not None:
             return
         self.interrupted_at = now
-        if self.activity is not None and self.activity.tool is not None:
-            self.stopped = self.activity.target or self.activity.tool
+        self._remember_command()
         self.agent.interrupt()
+
+    def _remember_command(self) -> None:
+        """Keeps what ran when the turn was broken off, by us or by the program itself."""
+        if self.stopped is None and self.activity is not None and self.activity.tool is not None:
+            self.stopped = self.activity.target or self.activity.tool
 
     def is_turn_over(self, now: float) -> bool:
         """Tells whether the turn has ended; a program that does not hear is ended for it."""
