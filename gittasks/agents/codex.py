@@ -224,9 +224,7 @@ class Reader:
             case "item.started":
                 return [*self._begins(part(record, "item"))]
             case "item.completed":
-                item = part(record, "item")
-                begun = [] if text(item, "id") in self._begun else self._begins(item)
-                return [*begun, Activity(begun[0].tool, is_over=True)] if begun else _over(item)
+                return self._is_over(part(record, "item"))
             case "error":
                 return _retrying(text(record, "message"))
             case "turn.completed":
@@ -267,10 +265,13 @@ class Reader:
         self._begun.add(text(item, "id"))
         return [Activity(tool, _target_of(item), _key_of(item))]
 
-
-def _over(item: Record) -> list[Event]:
-    tool = text(item, "type")
-    return [Activity(tool, is_over=True)] if tool in _TOOLS else []
+    def _is_over(self, item: Record) -> list[Event]:
+        tool, name = text(item, "type"), text(item, "id")
+        if tool not in _TOOLS:
+            return []
+        begun = [] if name in self._begun else self._begins(item)
+        self._begun.discard(name)
+        return [*begun, Activity(tool, is_over=True)]
 
 
 def _target_of(item: Record) -> str:
@@ -293,7 +294,9 @@ def _inner(command: str) -> str:
         words = shlex.split(command)
     except ValueError:
         words = []
-    is_shell = len(words) == 3 and os.path.basename(words[0]) in _SHELLS and "c" in words[1]
+    is_shell = (
+        len(words) == 3 and os.path.basename(words[0]) in _SHELLS and words[1] in ("-c", "-lc")
+    )
     return (words[2] if is_shell else command)[:1000]
 
 
