@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from gittasks.domain import assignment
@@ -215,18 +216,21 @@ def with_assignment(
 
 
 def read_file(path: str) -> bytes | None:
-    """Returns the bytes of a file, None where there is none."""
+    """Returns the bytes of a file, None where there is none; nobody waits for a pipe."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    with open(fd, "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(fd).st_mode) else None
 
 
 def write_file(path: str, data: bytes) -> None:
     """Writes a file beside its place and renames it."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     beside = f"{path}.{os.getpid()}.part"
-    with open(beside, "wb") as file:
+    # The folder is the holder's, who may have put a link there.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(beside, flags, 0o666), "wb") as file:
         file.write(data)
     os.rename(beside, path)

@@ -8,6 +8,7 @@ only a detached HEAD holds get the ref `refs/gittasks/kept/<id>/<time>-<commit>`
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from gittasks.domain.errors import GittasksError
@@ -104,10 +105,14 @@ def keep_assignment(
 ) -> str | None:
     """Puts an assignment aside that is not as it was dispatched; returns the folder it is in."""
     try:
-        with open(places.assignment(task), "rb") as file:
-            text = file.read()
+        fd = os.open(places.assignment(task), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return kept
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            # Of a pipe that an agent has made there would be no end.
+            return kept
+        text = file.read()
     if sent is None or _same_text(text, sent):
         return kept
     folder = kept or _new_folder(places, task, now)

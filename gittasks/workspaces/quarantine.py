@@ -52,7 +52,7 @@ _HIDDEN = ("agents", "orders", "runners", "runs", "sessions")
 # Files of a tree's git directory that say where it belongs.
 _FIXED = ("commondir", "gitdir", "locked", "config.worktree")
 # What git would read there as settings, or run.
-_FOREIGN = ("config", "hooks", "modules")
+_FOREIGN = ("config", "hooks")
 
 
 class Quarantine(NamedTuple):

@@ -193,3 +193,9 @@ def test_recovery_brings_in_what_a_dead_runner_has_left(cell: Cell) -> None:
     )
     assert dispatch.branch_tip(cell.project, "task/000001") == made.strip()
     assert trees.repair(cell.project) == ()
+
+
+def test_a_pipe_in_place_of_the_assignment_holds_nobody_up(cell: Cell) -> None:
+    cell.run("rm ../ASSIGNMENT.md; mkfifo ../ASSIGNMENT.md; ln -s /etc/passwd ../x")
+    assert dispatch.read_file(cell.project.places.assignment("000001")) is None
+    assert trees.take_away(cell.project, "000001").notes == ()

@@ -199,13 +199,13 @@ def test_links_pipes_and_settings_of_an_agent_are_not_followed(apart: Apart, hom
     (git_dir / "index").unlink()
     (git_dir / "index").symlink_to(victim)
     os.mkfifo(git_dir / "FETCH_HEAD")
-    (git_dir / "modules").mkdir()
+    (git_dir / "hooks").mkdir()
     (git_dir / "index.lock").write_text("")
     shutil.rmtree(apart.objects / "info")
     (apart.objects / "info").symlink_to(home)
     told = apart.close()
     names = sorted(Path(line.split()[4].rstrip(",")).name for line in told)
-    assert names == ["FETCH_HEAD", "index", "modules"]
+    assert names == ["FETCH_HEAD", "hooks", "index"]
     assert victim.read_text() == "mine"
     assert os.listdir(home) == ["victim"]
     assert apart.branch == made
