@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 AGENT = "checker"
 """What the slots of the runner itself are called."""
 
-_RETRY = 30.0
+TRIES = 3
+"""How often a check may come to no verdict before this runner leaves it alone."""
+
+_RETRY = 10.0
+_SOON = 0.2
 _KILL = 9
 _LINES = 200
 
@@ -46,7 +50,8 @@ class Checker:
         """Takes how many checks may run at a time."""
         self._runner = runner
         self._places = places
-        self._avoided: dict[str, float] = {}
+        self._tries: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
         self.running: dict[str, Running] = {}
 
     def tick(self, *, is_starting: bool) -> None:
@@ -61,10 +66,14 @@ class Checker:
         for waiting in self.waiting():
             if len(self.running) >= self._places:
                 return
-            self._start(waiting)
+            if self._not_before.get(waiting.id, 0.0) <= self._runner.now:
+                self._start(waiting)
 
     def waiting(self) -> list[Task]:
-        """Returns the tasks at CHECK that this clone may check now, first to last."""
+        """Returns the tasks at CHECK that this clone may check, first to last.
+
+        What has come to no verdict time and again waits for another runner, or for a person.
+        """
         runner = self._runner
         project = runner.project
         rows = project.ledger.ready(("checker",), None, None)
@@ -76,7 +85,7 @@ class Checker:
             if task.state == "CHECK"
             and task.claim is None
             and task.id not in self.running
-            and self._avoided.get(task.id, 0.0) <= runner.now
+            and self._tries.get(task.id, 0) < TRIES
             and not trust.untrusted(task.checks)
         ]
 
@@ -95,9 +104,12 @@ class Checker:
         try:
             outcome = claim.claim(project, task.id, with_tree=False, hired=hired)
         except GittasksError as error:
-            self._avoided[task.id] = runner.now + _RETRY
-            if not isinstance(error, Taken):
-                runner.say("trouble", task=task.id, error=error.message)
+            if isinstance(error, Taken):
+                # Whoever submitted it still leaves the tree, or somebody else checks it.
+                self._not_before[task.id] = runner.now + _SOON
+                return
+            self._note_failure(task.id)
+            runner.say("trouble", task=task.id, error=error.message)
             return
         runner.has_written()
         secret = str(outcome.extra["claim_secret"])
@@ -138,7 +150,7 @@ class Checker:
             runner.say("checked", task=task_id, target=None if task is None else task.state)
         else:
             # It ended without a verdict: whatever kept it from one is not over in a moment.
-            self._avoided[task_id] = runner.now + _RETRY
+            self._note_failure(task_id)
             code = running.process.code()
             why = said or running.process.error_tail() or f"it ended with {code}"
             runner.say("trouble", task=task_id, error=f"The check did not come to a verdict: {why}")
@@ -151,6 +163,10 @@ class Checker:
         runner.has_written()
         records.drop(project.state_dir, running.record.claim)
         runs.drop(project.state_dir, running.run.claim)
+
+    def _note_failure(self, task_id: str) -> None:
+        self._tries[task_id] = self._tries.get(task_id, 0) + 1
+        self._not_before[task_id] = self._runner.now + _RETRY
 
 
 def _envelope(lines: list[bytes]) -> str:

@@ -35,13 +35,14 @@ class Crew:
         self.seats: list[Seat] = []
         self.holder = ""
         """Who has the first slot that we could not have, in words."""
-        self._control = pools.control(runner.project)
-        self._control_at = runner.now
+        self._control = pools.Control()
+        self._control_at = 0.0
         self._health: dict[str, Health] = {}
         self._rates: dict[str, float] = {}
 
     def take_seats(self) -> None:
         """Takes as many free slots of every agent as there should be of it."""
+        self._control = pools.control(self._runner.project)
         for entry in self._runner.pool.agents:
             self._grow(entry, self._wanted(entry))
 

@@ -132,6 +132,7 @@ class Runner:
         self._capabilities: dict[str, Capabilities] = {}
         self._avoided: dict[str, float] = {}
         self._seen: bytes | None = None
+        self.unsettled: dict[str, int] = {}
         self._troubles: dict[str, float] = {}
         self.stopping = ""
         """Why the runner is about to end, empty while it is not."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from gittasks.runner.team import Team
     from gittasks.workspaces.runs import RunRecord
 
+TRIES = 3
+"""How often a run that cannot be settled is tried again by one runner."""
+
 _PATIENCE = 30.0
 
 
@@ -42,7 +45,11 @@ def is_anything_left(runner: Team) -> bool:
 
 def _left(runner: Team) -> list[RunRecord]:
     """Returns the runs whose runner is dead."""
-    return [run for run in runs.all(runner.project.state_dir) if not records.is_alive(run.runner)]
+    return [
+        run
+        for run in runs.all(runner.project.state_dir)
+        if not records.is_alive(run.runner) and runner.unsettled.get(run.claim, 0) < TRIES
+    ]
 
 
 def _settle(runner: Team, run: RunRecord) -> None:
@@ -53,14 +60,14 @@ def _settle(runner: Team, run: RunRecord) -> None:
     project = runner.project
     record = records.with_claim(project.state_dir, run.claim)
     try:
-        if record is None:
-            return
         runner.apart.leave_run(run)
-        _conclude(runner, run, record)
+        if record is not None:
+            _conclude(runner, run, record)
     except (Taken, UnknownTask):
         # The claim had ended before its runner did.
         pass
     except GittasksError as error:
+        runner.unsettled[run.claim] = runner.unsettled.get(run.claim, 0) + 1
         runner.say("trouble", slot=run.slot, task=run.task, error=error.message)
         return
     forget(runner, run)
@@ -86,9 +93,9 @@ def _conclude(runner: Team, run: RunRecord, record: records.ClaimRecord) -> None
         )  # fmt: skip
         runner.has_written()
         return
-    settle.give_back(project, record, died=True, reason="Its runner died.")
+    settle.give_back(project, record, died=True, reason=settle.RUNNER_DIED)
     runner.has_written()
-    runner.say("died", slot=run.slot, task=run.task, error="Its runner died.")
+    runner.say("died", slot=run.slot, task=run.task, error=settle.RUNNER_DIED)
 
 
 def forget(runner: Team, run: RunRecord) -> None:
@@ -119,7 +126,7 @@ def give_back_strays(runner: Team) -> None:
         if task is None or task.claim != record.claim:
             continue
         try:
-            settle.give_back(project, record, died=is_dead, reason="Nobody worked on it.")
+            settle.give_back(project, record, died=is_dead, reason=settle.RUNNER_DIED)
             runner.has_written()
         except GittasksError as error:
             runner.say("trouble", task=record.task, error=error.message)

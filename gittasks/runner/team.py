@@ -30,6 +30,8 @@ class Team(Protocol):
     wording: Wording
     apart: Apart
     stopping: str
+    unsettled: dict[str, int]
+    """How often a run of an earlier runner, by its claim, could not be settled."""
 
     @property
     def seats(self) -> list[Seat]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gittasks.domain import assignment, machine
 from gittasks.domain.errors import GuardBroken, StaleClaim
+from gittasks.domain.events import Released
 from gittasks.domain.requests import Feedback, Hold, Note, Release, Speaker, Submit
 from gittasks.workflow import dispatch, outbox
 from gittasks.workflow.project import Outcome
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 RESULTS = ("submit", "feedback", "hold")
 """The verbs that end a stage; of several in one turn the last valid one counts."""
+
+RUNNER_DIED = "Its runner died."
+"""Why a task is given back whose agent went down with the runner."""
 
 _SIZE_LIMIT = 8 << 20
 _COUNT_LIMIT = 1000
@@ -169,11 +173,15 @@ def give_back(
 
 
 def deaths_of(project: Project, task_id: str) -> int:
-    """Returns how many agents died on a task one after the other, up to now."""
+    """Returns how many agents died on a task one after the other, up to now.
+
+    Those that went down with their runner had no chance, and are not counted.
+    """
     count = 0
     for event in project.ledger.history(task_id):
-        if event.kind == "release" and getattr(event.change, "why", "") == "died":
-            count += 1
+        change = event.change
+        if isinstance(change, Released) and change.why == "died":
+            count += change.reason != RUNNER_DIED
         elif event.kind not in ("claim", "note"):
             return count
     return count
