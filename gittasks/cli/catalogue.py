@@ -68,7 +68,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("Keep in order", "Find what is wrong here, and say what helps."),
     "recover": ("Keep in order", "Finish or undo what a crash left."),
     "gc": ("Keep in order", "Remove finished worktrees and branches."),
-    "setup": ("Keep in order", "Put hooks where git finds them."),
+    "setup": ("Keep in order", "Make git and agents' programs know the tool."),
     "hook": ("", "Answer a git hook."),
 }
 """Name, section and one line for each command; its file is named like it.

@@ -1,0 +1,1 @@
+"""Makes the clients of people and agents know the tool: their settings, and skills for them."""
