@@ -25,7 +25,8 @@ _LONGEST = 2000
 _TIMES = ("at", "due", "until")
 _LEAVES = ("settled", "held", "died", "released", "lost")
 _REMARKABLE = (
-    "held", "died", "lost", "trouble", "outbox", "limit", "paused", "killed", "stopping",
+    "held", "died", "lost", "trouble", "outbox", "limit", "paused", "unreachable", "reachable",
+    "killed", "stopping",
 )  # fmt: skip
 
 

@@ -51,15 +51,21 @@ class Budgets:
                 if reached is not None:
                     settling.hold_now(runner, seat, f"budget: {reached}")
         for entry in runner.pool.agents:
-            why = self.pauses(entry)
-            if why is not None and why not in self._told:
-                self._told.add(why)
-                runner.say("paused", agent=agent_name(entry), why=why)
+            spent = self._spent_budget(entry)
+            if spent is not None and spent[0] not in self._told:
+                self._told.add(spent[0])
+                runner.say("paused", agent=spent[0] or None, why=spent[1])
 
     def pauses(self, entry: Agent) -> str | None:
         """Returns which budget of the day is spent, None while an agent may be given more."""
         if not self._is_used:
             return None
+        self._read_today()
+        spent = self._spent_budget(entry)
+        return None if spent is None else spent[1]
+
+    def _spent_budget(self, entry: Agent) -> tuple[str, str] | None:
+        """Returns whose budget of the day is spent, and which limit of it."""
         name = agent_name(entry)
         for budget, key, whose in (
             (self._runner.pool.budget, _POOL, "the pool"),
@@ -68,7 +74,7 @@ class Budgets:
             if budget is not None and budget.day is not None:
                 reached = schedule.over_budget(budget.day, self._spent_today(key))
                 if reached is not None:
-                    return f"the day's budget of {whose} is spent: {reached}"
+                    return key, f"the day's budget of {whose} is spent: {reached}"
         return None
 
     def _of_task(self, seat: Seat, stint: Stint) -> str | None:
@@ -98,7 +104,12 @@ class Budgets:
         runner = self._runner
         spent = self._today.get(key, schedule.Sum())
         for seat in runner.seats:
-            if seat.stint is not None and key in (_POOL, agent_name(seat.entry)):
+            # What one who leaves has cost is in the ledger, or will be in a moment.
+            if (
+                seat.is_working
+                and seat.stint is not None
+                and key in (_POOL, agent_name(seat.entry))
+            ):
                 spent = _plus(spent, settling.cost_of(runner, seat, seat.stint))
         return spent
 
@@ -109,6 +120,7 @@ class Budgets:
         day = int(runner.now) // _DAY
         if day != self._day:
             self._day, self._today, self._tip = day, {}, None
+            self._told.clear()
         if ledger.tip == self._tip:
             return
         # A tip that a sync has replaced is not behind the new one: everything is read again.

@@ -38,6 +38,7 @@ class Crew:
         self._control = pools.Control()
         self._control_at = 0.0
         self._health: dict[str, Health] = {}
+        self._unreachable: set[str] = set()
         self._rates: dict[str, float] = {}
 
     def take_seats(self) -> None:
@@ -122,14 +123,19 @@ class Crew:
         runner = self._runner
         name = agent_name(entry)
         found = runner.capabilities(entry)
-        if not (found.problems or entry.health_check):
+        if not (found.problems or entry.health_check or name in self._unreachable):
             return None
         if name not in self._health:
             self._health[name] = Health(lambda: self._ask(entry))
         health = self._health[name]
         if not health.look(runner.now):
             return found.problems[0] if found.problems else "the provider was not asked yet"
-        return health.problem
+        problem = health.problem
+        if (problem is None) == (name in self._unreachable):
+            # Told once when it begins and once when it is over, not at every look.
+            self._unreachable ^= {name}
+            runner.say("reachable" if problem is None else "unreachable", agent=name, why=problem)
+        return problem
 
     def _ask(self, entry: Agent) -> str | None:
         """Asks for an agent's health: its own command, else its program."""
