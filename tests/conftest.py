@@ -25,7 +25,12 @@ def _hermetic_environment(root: Path) -> dict[str, str]:
     (root / "template").mkdir(parents=True)
     home.mkdir()
     (root / "gitconfig").write_text("", encoding="utf-8")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(_FORGOTTEN)}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        # What a developer says to the tests themselves, see `tests/support/clients.py`.
+        if not k.startswith(_FORGOTTEN) or k.startswith("GITTASKS_TEST_")
+    }
     return {
         **kept,
         "HOME": str(home),

@@ -13,6 +13,7 @@ keep git from committing, and ours stands around it.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -45,6 +46,8 @@ _COMMAND = ("codex",)
 # A login shell would reset the PATH.
 _OPTIONS = ("exec", "--json", "-s", "danger-full-access", "-c", "allow_login_shell=false")
 
+_UNTRUSTED = '{trust_level="untrusted"}'
+
 # The npm command is a script that starts the program proper; without it there is nobody between.
 _WRAPPER = "codex.js"
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
@@ -74,17 +77,33 @@ def start(spec: RunSpec) -> Run:
     return Run(spec)
 
 
-def arguments(program: Program, env: Mapping[str, str], session: str | None) -> tuple[str, ...]:
+def arguments(
+    program: Program, env: Mapping[str, str], tree: str, session: str | None = None
+) -> tuple[str, ...]:
     """Returns the argument list for one prompt, without a sandbox."""
-    words = [*native(program.command or _COMMAND, env), *_OPTIONS]
+    words = [*native(program.command or _COMMAND, env), *_OPTIONS, "-c", _distrust(tree)]
     if program.provider:
-        words += ("-c", f"model_provider={records.key_of(program.provider)}")
+        words += ("-c", f"model_provider={_quoted(program.provider)}")
     if program.model:
         words += ("-m", program.model)
     # Options have to stand before the word resume.
     if session is not None:
         words += ("resume", session)
     return (*words, "-")
+
+
+def _distrust(tree: str) -> str:
+    """Returns the setting by which servers and hooks that the tree brings along are not started.
+
+    Who trusts a repository trusts all its linked worktrees, so that it has to be said of each.
+    """
+    places = sorted({tree, os.path.realpath(tree)})
+    return f"projects={{{','.join(f'{_quoted(one)}={_UNTRUSTED}' for one in places)}}}"
+
+
+def _quoted(words: str) -> str:
+    """Returns a string of TOML."""
+    return json.dumps(words, ensure_ascii=False)
 
 
 def native(command: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
@@ -163,7 +182,7 @@ class Run:
     def kill(self) -> None:
         """Sends SIGKILL to the process group, and to all that carries the mark of this run."""
         self._end(_SIGKILL)
-        orphans.sweep(self._spec.env.get(orphans.VARIABLE, ""))
+        self._sweep()
 
     def is_alive(self) -> bool:
         """Tells whether anything of its group still runs."""
@@ -174,6 +193,9 @@ class Run:
         if self._dialogue is not None:
             self._dialogue.signal(number)
 
+    def _sweep(self) -> None:
+        orphans.sweep(self._spec.env.get(orphans.VARIABLE, ""))
+
     def _hear(self) -> None:
         if self._dialogue is None:
             return
@@ -183,6 +205,9 @@ class Run:
             self._events += self._reader.read(records.record_of(line), now)
         self.session = self._reader.session or self.session
         if code is not None:
+            if self._reader.is_ended_by_us:
+                # Interrupted, it does not always end the command that it runs.
+                self._sweep()
             self._events += self._reader.ended(code, self._dialogue.error_tail(), now)
             if self._waiting is None:
                 self._events.append(Exited(code))
@@ -194,7 +219,7 @@ class Run:
             return
         words, self._waiting = self._waiting, None
         spec = self._spec
-        argv = spec.wrap(arguments(spec.program, spec.env, self.session))
+        argv = spec.wrap(arguments(spec.program, spec.env, spec.tree, self.session))
         try:
             self._dialogue = Dialogue(argv, cwd=spec.tree, env=spec.env, log=spec.log)
         except ProgramMissing as error:

@@ -22,6 +22,12 @@ _LIMIT = re.compile(
 _REFUSED = re.compile(r"content.?filter|refusal|safety classifier|usage policy", re.IGNORECASE)
 _LENGTH = re.compile(r"max_output_tokens|output token (?:maximum|limit)", re.IGNORECASE)
 
+# Where no status is told.
+_WRONG = re.compile(
+    r"invalid_request_error|context.length.exceeded|maximum context length|prompt is too long",
+    re.IGNORECASE,
+)
+
 # `401: {…}`, `API Error: 401`, `unexpected status 401`, `rejected (429)`.
 _STATUS = re.compile(r"(?:^|error:? |status:? |code:? |\()([45]\d\d)\b", re.IGNORECASE)
 
@@ -53,7 +59,8 @@ def settled(
     status = status or _status_in(error)
     if status == _TOO_MANY or _LIMIT.search(error):
         return Settled("limit", error, until=_bounded(until or _end_in(error, now), now))
-    return Settled("error", error, is_retryable=status not in _LASTING)
+    lasts = status in _LASTING if status else _WRONG.search(error) is not None
+    return Settled("error", error, is_retryable=not lasts)
 
 
 def _status_in(error: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gittasks.agents import codex
+from gittasks.agents import codex, orphans
 from gittasks.agents.base import Activity, Event, Exited, Retrying, Settled, Started, Usage
-from tests.agents.conversation import NOW, Conversation, probe, spec
+from tests.agents.conversation import MARK, NOW, Conversation, probe, spec
 from tests.support.player import heard, plan
 
 Record = dict[str, Any]
@@ -54,7 +55,8 @@ def test_each_prompt_is_a_process_that_goes_on_with_the_thread(tmp_path: Path) -
     told += talk.turn("Go on with the work.")
     assert (told, between) == ([*BEGUN, *DONE, *BEGUN, *DONE], (None, "t1", True))
     assert talk.ended() == [Exited(0)]
-    options = [*OPTIONS, "-c", 'model_provider="openai"', "-m", "m"]
+    trust = f'projects={{"{tmp_path}/tree"={{trust_level="untrusted"}}}}'
+    options = [*OPTIONS, "-c", trust, "-c", 'model_provider="openai"', "-m", "m"]
     assert heard(tmp_path) == [
         [*options, "-"],
         "Note: /work",
@@ -73,7 +75,7 @@ def test_a_thread_goes_on_only_where_it_is_kept(tmp_path: Path, is_there: bool) 
     before = talk.run.session
     talk.turn("Go on with the work.")
     options = ["resume", "t0", "-"] if is_there else ["-"]
-    assert (before, heard(tmp_path)[0][10:]) == ("t0" if is_there else None, options)
+    assert (before, heard(tmp_path)[0][12:]) == ("t0" if is_there else None, options)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,19 @@ def test_what_we_end_is_aborted(tmp_path: Path, how: str, exits: list[Exited]) -
     getattr(talk.run, how)()
     aborted, exited = talk.ended()
     assert (aborted, exited in exits) == (Settled("aborted"), True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc here")
+def test_a_command_that_outlives_an_interrupt_is_ended(tmp_path: Path) -> None:
+    script = "setsid sleep 60 & cat; while true; do sleep 1; done"
+    what = spec(tmp_path, "codex", "sh", "-c", script)
+    talk = Conversation(what)
+    talk.run.prompt(json.dumps(THREAD) + "\n")
+    talk.until_told(Started)
+    before = len(orphans.marked(what.env[MARK]))
+    talk.run.interrupt()
+    talk.until_told(Settled)
+    assert (before > 1, orphans.marked(what.env[MARK])) == (True, [])
 
 
 def test_a_prompt_that_waits_for_the_last_process_can_be_taken_back(tmp_path: Path) -> None:

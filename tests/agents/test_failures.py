@@ -39,6 +39,8 @@ def test_a_limit_ends_when_its_words_say_so(words: str, seconds: float | None) -
         ('401: {"message":"bad key"}', True),
         ("unexpected status 400 Bad Request: prompt is too long", False),
         ("API Error: 404 model not found", False),
+        ('{"error": {"type": "invalid_request_error"}}', False),
+        ('401: {"type":"invalid_request_error"}', True),
         ("529: overloaded", True),
         ("connection refused after 400 ms", True),
         ("", True),
