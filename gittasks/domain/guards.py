@@ -71,6 +71,14 @@ def _require_committed(task: Task, report: GuardReport, *, no_change: bool) -> N
             f"The branch {task.branch} does not exist.",
             f"Run `git tasks start {task.id}` to bring it back.",
         )
+    if now is not None and report.is_stuck:
+        raise _broken(
+            "uncommitted",
+            task,
+            report,
+            f"HEAD of the worktree is on {now.branch}, and from here no branch can be moved.",
+            "Run `git switch --detach` and commit there: it is brought to the branch of the task.",
+        )
     if now is not None and not _on_branch(task, now, report):
         raise _broken(
             "uncommitted",

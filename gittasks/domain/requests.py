@@ -49,6 +49,8 @@ class GuardReport(NamedTuple):
     """Tells whether the tip's tree differs from the merge base's."""
     user_changes: tuple[str, ...] = ()
     """Files of the user's own checkout that changed since the start."""
+    is_stuck: bool = False
+    """The tree is kept apart, and HEAD is on a branch, which cannot move from there."""
 
 
 class Landing(NamedTuple):

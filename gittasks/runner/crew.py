@@ -49,10 +49,13 @@ class Crew:
 
     def imagine_seats(self) -> None:
         """Makes the seats of all slots that nobody holds, without holding them."""
+        living = pools.views(self._runner.project)
+        held = {row.get("slot") for view in living for row in pools.rows_of(view)}
         for entry in self._runner.pool.agents:
             for number in range(1, entry.slots + 1):
                 name = slot_name(entry, number)
-                self.seats.append(Seat(entry, name, number, self._lock(name)))
+                if name not in held:
+                    self.seats.append(Seat(entry, name, number, self._lock(name)))
 
     def leave(self) -> None:
         """Lets others have the slots."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from gittasks.runner.team import Team
 
 
+TRIES = 5
+"""How often in a row a task may fail to be begun before it is held."""
+
+
 class Hope(NamedTuple):
     """A task that is to be given to a seat, and the session that it goes on with, if any."""
 
@@ -49,33 +53,59 @@ def hire(runner: Team, seat: Seat, hope: Hope) -> bool:
     )  # fmt: skip
     try:
         outcome = claim.claim(project, task.id, hired=hired)
-    except GittasksError as error:
-        project.ledger.refresh()
-        if not isinstance(error, Taken):
-            # Whoever was faster, or still leaves the tree, is no trouble.
-            runner.say("trouble", slot=seat.name, task=task.id, error=error.message)
-            runner.avoid(task.id)
-        return False
-    runner.has_written()
-    secret = str(outcome.extra["claim_secret"])
-    record = records.with_claim(project.state_dir, records.claim_of(secret))
-    assert record is not None
-    try:
+        runner.has_written()
+        secret = str(outcome.extra["claim_secret"])
+        record = records.with_claim(project.state_dir, records.claim_of(secret))
+        assert record is not None
         stint = _stint(runner, seat, outcome.task, record, hope.session)
+    except Taken:
+        # Whoever was faster, or still leaves the tree, is no trouble.
+        project.ledger.refresh()
+        return False
+    except (GittasksError, GitError, OSError) as error:
+        return _not_begun(runner, seat, task, _words(error))
+    try:
         seat.take(stint, runner.now)
     except (GittasksError, GitError, OSError) as error:
-        words = error.message if isinstance(error, GittasksError) else str(error)
+        # That is no fault of the task: whoever can be started is given it.
+        words = _words(error)
         runner.say("trouble", slot=seat.name, task=task.id, error=words)
-        runner.avoid(task.id)
         seat.end_now()
         seat.vacate()
         settle.give_back(project, record, died=True, reason=words)
         runs.drop(project.state_dir, record.claim)
         runner.provider(seat.entry).has_failed(runner.now, words)
         return True
+    runner.has_begun(task.id)
     note_process(runner, seat)
     runner.tell("dispatch", seat, state=task.state, role=role, resumed=hope.session is not None)
     return True
+
+
+def _not_begun(runner: Team, seat: Seat, task: Task, words: str) -> bool:
+    """Leaves a task alone whose place cannot be made; gives it back where it was taken before that.
+
+    One that can never be begun is held, so that somebody hears of it.
+    """
+    project = runner.project
+    tries = runner.avoid(task.id)
+    runner.say("trouble", slot=seat.name, task=task.id, error=words)
+    project.ledger.refresh()
+    record = records.find(project.state_dir, seat.name, uid=task.uid)
+    now = project.ledger.graph().get(task.id)
+    if record is None or now is None or now.claim != record.claim:
+        return False
+    runner.has_written()
+    runs.drop(project.state_dir, record.claim)
+    if tries < TRIES:
+        settle.give_back(project, record, died=False, reason=words)
+    else:
+        settle.hold(project, record, f"No agent can begin here, {tries} times: {words}")
+    return True
+
+
+def _words(error: Exception) -> str:
+    return error.message if isinstance(error, GittasksError) else str(error)
 
 
 def note_process(runner: Team, seat: Seat) -> None:
@@ -131,10 +161,10 @@ def _stint(
         program,
         tree,
         folder,
-        {**env, **runner.apart.environment(folder)},
+        env,
         log,
         session.session if session else None,
-        runner.apart.enter(seat.entry, task, run, record),
+        runner.apart.enter(seat.entry, task, run, env),
         runner.clock,
     )
     capabilities = runner.capabilities(seat.entry)

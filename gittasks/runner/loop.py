@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.agents import ADAPTERS, orphans
 from gittasks.agents.environment import own_program
+from gittasks.domain import schedule
 from gittasks.domain.config import parse_duration
 from gittasks.domain.errors import Busy, GittasksError, Refused
 from gittasks.domain.pool import agent_name
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from gittasks.domain.pool import Agent
     from gittasks.runner.seat import Seat, Stint
     from gittasks.workflow.project import Project
+    from gittasks.workspaces.runs import RunRecord
 
 PAUSE = 0.05
 """How many seconds lie between two ticks while somebody is at work."""
@@ -51,7 +53,6 @@ IDLE_PAUSE = 0.25
 SILENCE = 3600.0
 """How many seconds an agent may be silent where gittasks.agentTimeout says nothing."""
 
-_AVOIDED = 30.0
 _SAID_AGAIN = 60.0
 
 
@@ -130,7 +131,7 @@ class Runner:
         self._tell = tell
         self._providers: dict[tuple[str, str], Provider] = {}
         self._capabilities: dict[str, Capabilities] = {}
-        self._avoided: dict[str, float] = {}
+        self._avoided: dict[str, tuple[int, float]] = {}
         self._seen: bytes | None = None
         self.unsettled: dict[str, int] = {}
         self._troubles: dict[str, float] = {}
@@ -152,6 +153,7 @@ class Runner:
     def __enter__(self) -> Runner:
         """Settles what earlier runners have left, and takes the slots that are free."""
         self.project.recover()
+        self.apart.begin()
         if not pools.views(self.project):
             pools.clear_control(self.project)
         recovery.recover(self)
@@ -163,6 +165,8 @@ class Runner:
             )
         self.upkeep.publish(force=True)
         self.say("start", slots=[seat.name for seat in self.seats], sandbox=self.step)
+        if self.step == "bare" and self.apart.is_wished:
+            self.say("warning", error=f"Agents are not kept apart: {self.apart.step.why}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -285,12 +289,23 @@ class Runner:
 
         def after() -> None:
             try:
+                self.leave(stint.run)
                 if then is not None:
                     then(stint)
             finally:
                 recovery.forget(self, stint.run)
 
         seat.end(self.now, after)
+
+    def leave(self, run: RunRecord) -> None:
+        """Brings in what an agent that is gone has made, and tells what it should not have done."""
+        for sentence in self.apart.leave(run):
+            self.say("trespass", slot=run.slot, task=run.task, error=sentence)
+        moved = self.apart.moved()
+        at_work = {s.stint.run.task for s in self.seats if s.stint is not None} | {run.task}
+        for sentence in moved:
+            # Nobody knows which of those who were at work it was.
+            self.say("trespass", tasks=sorted(at_work), error=sentence)
 
     def provider(self, entry: Agent) -> Provider:
         """Returns the provider of an entry of the pool."""
@@ -317,6 +332,9 @@ class Runner:
         self._seen = mark
         self.project.ledger.refresh()
         self.wake()
+        trouble = self.wording.trouble()
+        if trouble is not None:
+            self.say("trouble", error=trouble)
         graph = self.project.ledger.graph()
         for seat in self.seats:
             if not seat.is_working or seat.stint is None:
@@ -324,7 +342,7 @@ class Runner:
             task = graph.get(seat.stint.run.task)
             if task is None or task.claim != seat.stint.run.claim:
                 self.tell("lost", seat, error="The claim is over.")
-                self.end(seat, self.apart.leave)
+                self.end(seat)
 
     def is_behind(self, oid: str) -> bool:
         """Tells whether a former tip of the ledger is part of the present one."""
@@ -341,18 +359,26 @@ class Runner:
         self.upkeep.has_news = True
         self.wake()
 
-    def avoid(self, task_id: str) -> None:
-        """Leaves a task alone for a while: it could not be taken or begun."""
-        self._avoided[task_id] = self.now + _AVOIDED
+    def avoid(self, task_id: str) -> int:
+        """Leaves a task alone for a while; returns how often in a row it could not be begun."""
+        tries = self._avoided.get(task_id, (0, 0.0))[0] + 1
+        self._avoided[task_id] = tries, self.now + schedule.back_off(tries + 2)
+        return tries
+
+    def has_begun(self, task_id: str) -> None:
+        """Notes that a task could be begun after all."""
+        self._avoided.pop(task_id, None)
 
     def is_avoided(self, task_id: str) -> bool:
         """Tells whether a task is left alone now."""
-        return self._avoided.get(task_id, 0.0) > self.now
+        return self._avoided.get(task_id, (0, 0.0))[1] > self.now
 
     @property
     def has_avoided(self) -> bool:
-        """Tells whether some task is left alone only for a while."""
-        return any(until > self.now for until in self._avoided.values())
+        """Tells whether some task is left alone only for a while, and not for good."""
+        return any(
+            until > self.now and tries < hiring.TRIES for tries, until in self._avoided.values()
+        )
 
     # What others need of the host.
 

@@ -60,7 +60,7 @@ def _settle(runner: Team, run: RunRecord) -> None:
     project = runner.project
     record = records.with_claim(project.state_dir, run.claim)
     try:
-        runner.apart.leave_run(run)
+        runner.leave(run)
         if record is not None:
             _conclude(runner, run, record)
     except (Taken, UnknownTask):

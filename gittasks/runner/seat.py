@@ -104,7 +104,9 @@ class Seat:
         self.stint = stint
         self.state = "SPAWNING"
         self.agent = stint.start(stint.spec)
-        self.say(stint.first, now)
+        is_fresh = stint.spec.session is None or self.agent.session is None
+        # A session that is gone knows nothing any more.
+        self.say(stint.brief if is_fresh else stint.first, now)
 
     def say(self, text: str, now: float) -> None:
         """Begins a turn; an agent that is gone is replaced, and one that knows nothing is told all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from gittasks.domain import schedule
 from gittasks.domain import turn as turns
 from gittasks.domain.errors import GittasksError, GuardBroken, Taken, UnknownTask, UsageFault
 from gittasks.domain.pool import agent_name
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from gittasks.runner.seat import Seat, Stint
     from gittasks.runner.team import Team
     from gittasks.workflow.settle import Entry
+
+SCRIPTS = ("command", "scripted")
+"""The types of agents that ask no provider."""
 
 KEPT_WAITING = 300.0
 """How many seconds an agent keeps its task while its provider's limit lasts; longer, it gives it back."""
@@ -44,7 +48,7 @@ def settle_turn(runner: Team, seat: Seat) -> None:
 
 def _settle(runner: Team, seat: Seat, stint: Stint) -> None:
     stint = _with_present_record(runner, seat, stint)
-    trouble = runner.apart.harvest(stint)
+    trouble = runner.apart.harvest(stint.run)
     handed = take_notes_and_results(runner, stint)
     if handed.is_stale:
         runner.tell("lost", seat, error="The claim is over.")
@@ -137,7 +141,7 @@ def _turn(runner: Team, seat: Seat, stint: Stint, handed: Handed) -> turns.Turn:
         attempts=seat.attempts,
         deaths=settle.deaths_of(runner.project, stint.run.task) if outcome == "died" else 0,
         errors=seat.errors,
-        is_script=seat.entry.type in ("command", "scripted"),
+        is_script=seat.entry.type in SCRIPTS,
     )
 
 
@@ -190,11 +194,13 @@ def _hold(runner: Team, seat: Seat, stint: Stint, reason: str) -> None:
 
 
 def hold_now(runner: Team, seat: Seat, reason: str) -> None:
-    """Ends the agent of a seat that is at work, and holds its task."""
-    cost = None if seat.stint is None else cost_of(runner, seat, seat.stint)
+    """Ends the agent of a seat that is at work, and holds its task unless it has handed in."""
+    assert seat.stint is not None
+    cost = cost_of(runner, seat, seat.stint)
 
     def held(stint: Stint) -> None:
-        runner.apart.leave(stint)
+        if _is_handed_in(runner, stint, cost):
+            return
         settle.hold(runner.project, stint.record, reason, cost)
         runner.has_written()
         runs.drop_session(runner.project.state_dir, stint.run.uid)
@@ -205,7 +211,11 @@ def hold_now(runner: Team, seat: Seat, reason: str) -> None:
 
 def _again(runner: Team, seat: Seat, intent: turns.Again) -> None:
     seat.errors += 1
-    due = runner.provider(seat.entry).has_failed(runner.now, intent.error)
+    if seat.entry.type in SCRIPTS:
+        # A script that fails says nothing about the others.
+        due = runner.now + schedule.back_off(seat.errors)
+    else:
+        due = runner.provider(seat.entry).has_failed(runner.now, intent.error)
     runner.tell("retry", seat, error=intent.error, attempt=seat.errors, due=due)
     seat.wait_until(due, f"the provider failed: {intent.error}")
 
@@ -227,7 +237,6 @@ def give_back(runner: Team, seat: Seat, *, died: bool, reason: str) -> None:
     cost = cost_of(runner, seat, seat.stint)
 
     def given_back(stint: Stint) -> None:
-        runner.apart.leave(stint)
         settle.give_back(runner.project, stint.record, died=died, reason=reason or None, cost=cost)
         runner.has_written()
 
@@ -242,17 +251,23 @@ def stop(runner: Team, seat: Seat, reason: str) -> None:
     cost = cost_of(runner, seat, stint)
 
     def stopped(stint: Stint) -> None:
-        runner.apart.leave(stint)
-        handed = take_notes_and_results(runner, stint)
-        if handed.result is not None:
-            settle.record_entry(runner.project, handed.result, stint.record, cost)
-        elif not handed.is_stale:
-            settle.give_back(runner.project, stint.record, died=False, reason=reason, cost=cost)
+        if _is_handed_in(runner, stint, cost):
+            return
+        settle.give_back(runner.project, stint.record, died=False, reason=reason, cost=cost)
         runner.has_written()
 
     seat.interrupt(runner.now)
     runner.tell("released", seat, error=reason, cost=cost.cost)
     runner.end(seat, _unless_lost(runner, stopped))
+
+
+def _is_handed_in(runner: Team, stint: Stint, cost: Cost) -> bool:
+    """Records what an agent that was ended has left; tells whether that ends its claim."""
+    handed = take_notes_and_results(runner, stint)
+    if handed.result is not None:
+        settle.record_entry(runner.project, handed.result, stint.record, cost)
+    runner.has_written()
+    return handed.result is not None or handed.is_stale
 
 
 def _unless_lost(runner: Team, do: Callable[[Stint], None]) -> Callable[[Stint], None]:
@@ -270,8 +285,6 @@ def _unless_lost(runner: Team, do: Callable[[Stint], None]) -> Callable[[Stint],
 
 def cost_of(runner: Team, seat: Seat, stint: Stint) -> Cost:
     """Returns what the claim of a seat has cost up to now."""
-    from gittasks.domain import schedule
-
     seconds = max(0, round(runner.now - stint.run.started_at))
     carried_cost, carried_tokens = stint.run.carried
     # A session that was resumed may count from its beginning, or anew.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gittasks.runner.wording import Wording
     from gittasks.workflow.project import Project
     from gittasks.workspaces.records import Process
+    from gittasks.workspaces.runs import RunRecord
 
 
 class Team(Protocol):
@@ -59,6 +60,10 @@ class Team(Protocol):
         """Ends the agent of a seat; `then` is done when nothing of it is left."""
         ...
 
+    def leave(self, run: RunRecord) -> None:
+        """Brings in what an agent that is gone has made, and tells what it should not have done."""
+        ...
+
     def stop(self, why: str, *, at_once: bool = False) -> None:
         """Begins to end: nobody is seated any more, and whoever works gives the task back."""
         ...
@@ -71,8 +76,12 @@ class Team(Protocol):
         """Tells whether a former tip of the ledger is part of the present one."""
         ...
 
-    def avoid(self, task_id: str) -> None:
-        """Leaves a task alone for a while: it could not be taken or begun."""
+    def avoid(self, task_id: str) -> int:
+        """Leaves a task alone for a while; returns how often in a row it could not be begun."""
+        ...
+
+    def has_begun(self, task_id: str) -> None:
+        """Notes that a task could be begun after all."""
         ...
 
     def is_avoided(self, task_id: str) -> bool:

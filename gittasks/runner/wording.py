@@ -23,8 +23,8 @@ class Wording:
         self._project = project
         self._prompts = workflow.prompts_of(project)
         self._tip = project.ledger.tip
-        self.trouble: str | None = None
-        """What is wrong with the prompts of the ledger since they were read last."""
+        self._trouble: str | None = None
+        self._told: str | None = None
 
     @property
     def prompts(self) -> Prompts:
@@ -34,10 +34,16 @@ class Wording:
             self._tip = tip
             try:
                 self._prompts = workflow.prompts_of(self._project)
-                self.trouble = None
+                self._trouble = None
             except GittasksError as error:
-                self.trouble = error.message
+                self._trouble = error.message
         return self._prompts
+
+    def trouble(self) -> str | None:
+        """Returns, once, what is wrong with the prompts that the ledger has by now."""
+        assert self.prompts
+        told, self._told = self._told, self._trouble
+        return None if self._trouble == told else self._trouble
 
     def ids(self, task: Task) -> dict[str, str]:
         """Returns which of the ledger's prompts an agent at a task's state is given, by blob."""

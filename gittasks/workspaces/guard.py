@@ -63,6 +63,8 @@ def report(
             commits=len(own.commits),
             differs=_differs(repo, reader, tip, base, own),
         )
+    if record is not None and now is not None and _is_stuck(repo, record.tree):
+        facts = facts._replace(is_stuck=True)
     if record is None or not _is_odd(task, facts):
         return facts
     return facts._replace(user_changes=user_changes(repo, record.user_status))
@@ -81,6 +83,12 @@ def _snapshot(repo: Repository, reader: objects.Reader, tree: str, branch: str) 
     if now.branch is not None or made.branch != branch:
         return now
     return now._replace(branch=HEADS + branch, tip=now.head)
+
+
+def _is_stuck(repo: Repository, tree: str) -> bool:
+    """Tells whether a tree that is kept apart has a branch checked out, where nothing can go on."""
+    made = quarantine.of_tree(state_dir(repo), tree)
+    return made is not None and quarantine.detached_at(repo, made) is None
 
 
 def user_status(repo: Repository) -> tuple[tuple[str, str], ...]:

@@ -239,8 +239,10 @@ def _main(repo: Repository) -> Repository:
 
 # What was refused.
 
-_REFUSAL = re.compile(r"Read-only file system|Device or resource busy|Permission denied")
-_PATH = re.compile(r"(?:\.\./|/)[^\s'\"`:\\<>|;]+")
+_REFUSAL = re.compile(
+    r"Read-only file system|Device or resource busy|Permission denied|unable to create directory for"
+)
+_PATH = re.compile(r"(?<![\w.-])(?:\.\./|/)[^\s'\"`:\\<>|;]+")
 
 
 def _appended(log: str, offset: int) -> str:

@@ -125,6 +125,15 @@ def test_work_elsewhere_is_not_committed(now: Snapshot, where: str) -> None:
     )
 
 
+def test_who_cannot_move_a_branch_has_to_leave_it() -> None:
+    stuck = clean()._replace(is_stuck=True)
+    assert _verdict("WORK", stuck) == (
+        "uncommitted",
+        f"HEAD of the worktree is on refs/heads/{BRANCH}, and from here no branch can be moved.",
+        "Run `git switch --detach` and commit there: it is brought to the branch of the task.",
+    )
+
+
 def test_uncommitted_files_are_named() -> None:
     dirty = Snapshot(f"refs/heads/{BRANCH}", TIP, TIP, (" M a.txt", "?? b.txt"))
     assert _verdict("WORK", clean(now=dirty)) == (

@@ -53,7 +53,7 @@ if mkdir ../tried 2>/dev/null; then
   esac
   exit 0
 fi
-git switch -q "task/$GITTASKS_TASK"
+git symbolic-ref -q HEAD > /dev/null && git switch -q "task/$GITTASKS_TASK"
 test -e "$GITTASKS_TASK.txt" || work
 git tasks submit -m Done
 """
@@ -67,11 +67,11 @@ def make_agent(path: Path) -> Path:
     return path
 
 
-def make_team(folder: Path, agent: Path, *, slots: int) -> None:
+def make_team(folder: Path, agent: Path, *, slots: int, sandbox: str = "off") -> None:
     """Writes the pool file of a clone."""
     pool = {
         "agents": [{"type": "command", "command": [str(agent)], "slots": slots, "maxSlots": 8}],
-        "sandbox": "off",
+        "sandbox": sandbox,
     }
     state = folder / ".git" / "gittasks"
     state.mkdir(exist_ok=True)
@@ -145,13 +145,25 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_forty_tasks_are_done_by_six_slots_whatever_goes_wrong(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("sandbox", "expected"),
+    [
+        ("off", "The branch stolen/{} was made at "),
+        ("auto", "It tried to move the branch stolen/{}."),
+    ],
+)
+def test_forty_tasks_are_done_by_six_slots_whatever_goes_wrong(
+    folder: Path, sandbox: str, expected: str
+) -> None:
     write_tasks(folder, 40)
-    make_team(folder, make_agent(folder.parent / "agent"), slots=6)
+    make_team(folder, make_agent(folder.parent / "agent"), slots=6, sandbox=sandbox)
     told = finished(runner(folder))
     require_whole(folder, 40)
     issues = Counter(one["issue"] for one in told if one["event"] == "nudge")
     assert set(issues) == {"aborted", "looping", "missing-result"}
+    trespasses = {one["error"] for one in told if one["event"] == "trespass"}
+    for task in ("000007", "000019", "000031"):
+        assert [one for one in trespasses if one.startswith(expected.format(task))]
 
 
 def test_four_runners_in_two_clones_share_the_work_without_a_double(folder: Path) -> None:

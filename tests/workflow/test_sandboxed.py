@@ -96,6 +96,7 @@ def cell(tmp_path: Path) -> Cell:
         ("git update-ref -d refs/heads/gittasks", "It tried to move the branch gittasks."),
         ("git update-ref refs/heads/task/000002 $(git commit-tree -m x HEAD^{tree})",
          "It tried to move the branch task/000002."),
+        ("git update-ref refs/heads/new/one HEAD", "It tried to move the branch new/one."),
         ("git tag v1", "It tried to move refs/tags/v1."),
         ("git config core.fsmonitor evil", "It tried to change the configuration of the repository."),
         ('echo evil >"$(git rev-parse --git-common-dir)/config"',
