@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gittasks.domain.errors import GittasksError, WrongRole
 from gittasks.workflow import answers, queries
-from gittasks.workflow.failures import told
+from gittasks.workflow.failures import report, told
 from gittasks.workflow.project import Options, Project
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Desk:
             found = answers.envelope(answer.kind, answer.data, ledger, answer.more)
         except Exception as error:  # noqa: BLE001 - whoever asked is told, whatever it is
             found = answers.error_envelope(
-                answers.as_error(refusal_of(error)), None if project is None else _tip(project)
+                answers.as_error(refusal_of(error, project)),
+                None if project is None else _tip(project),
             )
             notes = [] if project is None else list(project.unsaid)
         else:
@@ -115,8 +116,11 @@ def require_manager(project: Project) -> None:
         )
 
 
-def refusal_of(error: BaseException) -> GittasksError:
-    """Returns what went wrong as a refusal, with its own text where it is no refusal of ours."""
+def refusal_of(error: BaseException, project: Project | None = None) -> GittasksError:
+    """Returns what went wrong as a refusal, with its own text where it is no refusal of ours.
+
+    A defect is written down in the project, where there is one.
+    """
     known = told(error)
     if known is not None:
         return known
@@ -127,7 +131,11 @@ def refusal_of(error: BaseException) -> GittasksError:
             "Free space, or correct the permissions, and ask again.",
         )
     words = f"{type(error).__name__}: {error}".strip()
-    return GittasksError(f"This is a defect of git tasks ({words}).", "Report what was asked.")
+    path = None if project is None else report(project.state_dir, error, "mcp")
+    where = f"; the report is in {path}" if path else ""
+    return GittasksError(
+        f"This is a defect of git tasks ({words}){where}.", "Report what was asked."
+    )
 
 
 def _tip(project: Project) -> str | None:

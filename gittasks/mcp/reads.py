@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gittasks.workflow.project import Project
     from gittasks.workflow.queries import Rows
 
+ROWS = 20
+"""The most rows unless more are asked for: a model pays for each."""
+
 
 def show(project: Project, given: Arguments) -> Answer:
     """Returns everything about one task."""
@@ -43,13 +46,13 @@ def list_tasks(project: Project, given: Arguments) -> Answer:
         blocked=given.flag("blocked") if given.has("blocked") else None,
         include_closed=given.flag("all") or "CLOSED" in states,
     )
-    found = queries.list_tasks(project, where, limit=given.number("limit", queries.ROW_LIMIT))
+    found = queries.list_tasks(project, where, limit=given.number("limit", ROWS))
     return Answer("tasks", answers.as_tasks(found.rows), answers.announced(found))
 
 
 def inbox(project: Project, given: Arguments) -> Answer:
     """Returns the decisions that wait."""
-    return inbox_of(project, given.number("limit", queries.ROW_LIMIT))
+    return inbox_of(project, given.number("limit", ROWS))
 
 
 def inbox_of(project: Project, limit: int | None) -> Answer:
@@ -69,7 +72,7 @@ def queue(project: Project, given: Arguments) -> Answer:
     from gittasks.domain.task import ROLES
 
     role = given.word("role", ROLES)
-    found = queries.ready(project, role, given.number("limit", queries.ROW_LIMIT), None)
+    found = queries.ready(project, role, given.number("limit", ROWS), None)
     tasks = queries.tasks_of(project, (row.id for row in found.rows))
     more = answers.announced(found, redacted=True)
     return Answer("ready", answers.as_tasks(tasks, redacted=True), more)

@@ -139,7 +139,7 @@ def _asking(
     return lambda desk: desk.ask(question, needs_ledger=needs_ledger)
 
 
-_ALL = Arguments({})
+_ALL = Arguments({"limit": queries.ROW_LIMIT})
 
 RESOURCES: tuple[Resource, ...] = (
     Resource("inbox", "the decisions that wait for the manager",

@@ -246,7 +246,7 @@ def _no_resource(uri: str) -> MCPError:
 
 def _text(data: Any) -> str:
     """Returns JSON in which nothing can steer a terminal, and that every parser takes."""
-    return _STEERING.sub(_spelled, json.dumps(data, ensure_ascii=False))
+    return _STEERING.sub(_spelled, json.dumps(data, ensure_ascii=False, separators=(",", ":")))
 
 
 def _clean(text: str) -> str:

@@ -42,10 +42,11 @@ class Tool(NamedTuple):
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
-_ID = {"type": ["string", "number"]}
+_ID = {"anyOf": [{"type": "string"}, {"type": "number"}]}
 _IDS = {"type": "array", "items": _ID}
 _YES = {"type": "boolean"}
 _NUMBER = {"type": "integer"}
+_LIMIT = {**_NUMBER, "default": reads.ROWS}
 _ENTER = {**_TEXT, "enum": list(machine.ENTRIES)}
 _FIELDS = {"labels": _TEXTS, "checks": _TEXTS, "depends_on": _IDS, "priority": _NUMBER, "assignee": _TEXT}  # fmt: skip
 _FORCE = {**_YES, "description": "even while somebody works from it"}
@@ -245,15 +246,15 @@ TOOLS: tuple[Tool, ...] = (
          {"id": _ID, "diff": _YES}, ("id",), reads.show),
     Tool("task_list", "read", "Many tasks; closed ones only with all.",
          {"state": _TEXTS, "labels": _TEXTS, "parent": _ID, "blocked": _YES, "all": _YES,
-          "limit": _NUMBER}, (), reads.list_tasks),
+          "limit": _LIMIT}, (), reads.list_tasks),
     Tool("inbox", "read", "The decisions that wait for you, most urgent first. Start here.",
-         {"limit": _NUMBER}, (), reads.inbox),
+         {"limit": _LIMIT}, (), reads.inbox),
     Tool("inbox_wait", "wait",
          f"Wait until something new is in the inbox, and return that. since: the ledger of your "
          f"last answer, so that nothing is missed. timeout: seconds, {WAIT_SECONDS}.",
          {"since": _TEXT, "timeout": _NUMBER}, (), reads.inbox),
     Tool("queue", "read", "What agents could take, in order.",
-         {"role": _TEXT, "limit": _NUMBER}, (), reads.queue),
+         {"role": _TEXT, "limit": _LIMIT}, (), reads.queue),
     Tool("graph", "read", "Open tasks and what they need, or the surroundings of id.",
          {"id": _ID, "all": _YES, "history": _YES}, (), reads.graph),
     Tool("sync", "verb", "Exchange the ledger with the remote.", {"dry_run": _YES}, (), _sync),

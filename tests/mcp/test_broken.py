@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import pytest
 from gittasks.mcp import resources, tools
 from gittasks.mcp.arguments import Arguments
 from gittasks.mcp.desk import Answer, Desk
+from gittasks.workflow import pool
 from gittasks.workflow.project import Options, Project
+from gittasks.workspaces import records
 from tests.support.cli import tasks_inprocess
 from tests.support.git import git, make_repository
 from tests.support.mcp_clients import PERSON, managing
@@ -112,7 +116,9 @@ def test_a_defect_reaches_the_client_with_its_text(folder: Path) -> None:
         raise ValueError("It is odd.")
 
     error = desk(folder).ask(fail)["error"]
-    assert error["message"] == "This is a defect of git tasks (ValueError: It is odd.)."
+    words, _, path = error["message"].removesuffix(".").partition("; the report is in ")
+    assert words == "This is a defect of git tasks (ValueError: It is odd.)"
+    assert "It is odd." in Path(path).read_text(encoding="utf-8")
     assert (error["code"], error["name"], error["retryable"]) == (1, "FAIL", False)
 
 
@@ -122,6 +128,46 @@ def test_what_the_system_refuses_is_told(folder: Path) -> None:
 
     error = desk(folder).ask(fail)["error"]
     assert error["message"] == "The system refused: /data/x: No space left on device."
+
+
+def test_the_agents_of_a_runner_are_steered(folder: Path) -> None:
+    slot = {"slot": "command-1", "agent": "command", "index": 1, "total": 1, "max": 3, "enabled": True,
+            "state": "BUSY", "task": "000001", "activity": {"tool": "bash", "target": "/home/ada/x"}}  # fmt: skip
+    at = desk(folder)
+    project = at.open()
+    view = {"process": records.own_process(), "scheduling": True, "slots": [slot]}
+    pool.write_view(project, "aa", view)
+
+    def asked_for(name: str, **given: Any) -> Any:
+        tool = next(one for one in tools.TOOLS if one.name == name)
+        found = at.manage(lambda project: tool.call(project, Arguments(given)))
+        assert "data" in found, found
+        return found["data"]
+
+    def serve() -> None:
+        for _ in range(2):
+            while not (orders := list(pool.take_orders(project, lambda _verb, _data: True))):
+                time.sleep(0.01)
+            done = {"done": True, "slot": "command-1", "task": "000001", "text": orders[0].verb}
+            pool.answer(project, orders[0], done)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    assert asked_for("pool_scale", agent="command", slots="2") == {
+        "agent": "command", "slots": 2, "max": 3,
+    }  # fmt: skip
+    assert asked_for("pool_enable", agent="command", enabled=False)["enabled"] is False
+    assert pool.control(project) == pool.Control({"command": 2}, {"command": False})
+    sent = asked_for("pool_send", slot="command-1", text="Hurry.")
+    assert sent == {"slot": "command-1", "task": "000001"}
+    assert asked_for("pool_kill", slot="command-1")["task"] == "000001"
+    thread.join()
+    (row,) = [
+        one
+        for one in (resources.read(at, "gittasks://slots") or {})["data"]
+        if one["slot"] == "command-1"
+    ]
+    assert (row["wanted"], row["activity"]["target"]) == (2, "[path]")
 
 
 # -------------------------------------------------------------------------------- agents at work

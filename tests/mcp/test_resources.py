@@ -153,6 +153,21 @@ def test_a_wait_from_an_earlier_answer_misses_nothing(manager: Manager, folder: 
     assert everything["data"] == manager.data("inbox")
 
 
+def test_a_wait_sees_what_others_have_published(folder: Path) -> None:
+    mine, theirs = folder.parent / "mine", folder.parent / "theirs"
+    remote = make_repository(folder.parent / "remote.git", bare=True)
+    for clone in (mine, theirs):
+        git(folder.parent, "clone", "-q", str(remote), str(clone))
+        tasks_inprocess(clone, "init", "-q", env=PERSON)
+        tasks_inprocess(clone, "sync", "-q", env=PERSON)
+    git(mine, "config", "gittasks.watchInterval", "250ms")
+    with managing(mine) as manager:
+        seen = manager.call("inbox")["ledger"]
+        task = new(theirs, "From afar")
+        found = manager.call("inbox_wait", since=seen, timeout=SECONDS)
+    assert [(row["id"], row["title"]) for row in found["data"]] == [(task, "From afar")]
+
+
 def test_a_wait_is_bounded(manager: Manager) -> None:
     begun = time.monotonic()
     found = manager.call("inbox_wait", timeout=1)
