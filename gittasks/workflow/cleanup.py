@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gittasks.ledger import leases
 from gittasks.plumbing import refs, worktrees
 from gittasks.workflow import trees
-from gittasks.workspaces import branch, records, worktree
+from gittasks.workspaces import branch, records, runs, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,10 +120,13 @@ def _leases(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]
 def _logs(project: Project, graph: Graph, *, dry_run: bool) -> Iterator[Swept]:
     import shutil
 
-    home = os.path.join(project.state_dir, "checks")
-    for name in sorted(os.listdir(home)) if os.path.isdir(home) else ():
-        if _closed(graph, name) is None:
-            continue
-        if not dry_run:
-            shutil.rmtree(os.path.join(home, name), ignore_errors=True)
-        yield Swept("check logs", os.path.join(home, name), name)
+    for kind, folder in (("check logs", "checks"), ("agent logs", "agents")):
+        home = os.path.join(project.state_dir, folder)
+        for name in sorted(os.listdir(home)) if os.path.isdir(home) else ():
+            task = _closed(graph, name)
+            if task is None:
+                continue
+            if not dry_run:
+                shutil.rmtree(os.path.join(home, name), ignore_errors=True)
+                runs.drop_session(project.state_dir, task.uid)
+            yield Swept(kind, os.path.join(home, name), name)

@@ -182,7 +182,7 @@ def _identity(ward: _Ward) -> Iterator[Check]:
         words = f"{' and '.join(lacking)} not set; agents sign with the name of their slot."
         yield Check("identity", "warn", words, f'git config --global {lacking[0]} "…"')
     else:
-        yield Check("identity", "ok", f"Commits are signed as {config.get('user.name')}.")
+        yield Check("identity", "ok", f"Commits are made as {config.get('user.name')}.")
     if config.get_bool("commit.gpgSign", False):
         words = "commit.gpgSign asks for a key at every commit, which no agent can answer."
         yield Check("signing", "warn", words, "git config commit.gpgSign false")

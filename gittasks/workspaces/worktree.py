@@ -517,6 +517,15 @@ def remove(
     return Removed(git_dir is not None, kept)
 
 
+def _remove_scratch(path: str) -> None:
+    """Removes what the programs of agents kept beside the tree: temporary files, their own state."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        return
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def _remove_own_files(places: Places, task: str) -> None:
     for path in (
         places.assignment(task),
@@ -527,6 +536,7 @@ def _remove_own_files(places: Places, task: str) -> None:
             os.unlink(path)
         except (FileNotFoundError, NotADirectoryError):
             pass
+    _remove_scratch(os.path.join(places.folder(task), "agent"))
     for folder in (places.folder(task), places.root):
         try:
             os.rmdir(folder)

@@ -283,16 +283,19 @@ def test_gc_removes_what_a_closed_task_left_and_keeps_its_commits(project: Path)
     git(project, "worktree", "add", "-q", str(tree), "task/000001")
     (tree / "left.txt").write_text("left\n", encoding="utf-8")
     (project / ".git/gittasks/checks/000001").mkdir(parents=True)
+    (project / ".git/gittasks/agents/000001").mkdir(parents=True)
     dry = tasks_inprocess(project, "gc", "--dry-run")
     assert [line.split()[:3] for line in dry.out.splitlines()] == [
         ["would", "remove", "worktree"],
         ["would", "remove", "branch"],
         ["would", "remove", "check"],
+        ["would", "remove", "agent"],
     ]
     assert tree.exists()
     result = tasks_inprocess(project, "gc")
     assert [line.split()[:2] for line in result.out.splitlines()] == [
         ["removed", "worktree"], ["removed", "branch"], ["removed", "check"],
+        ["removed", "agent"],
     ]  # fmt: skip
     assert "left" not in os.listdir(project)
     assert git(project, "rev-parse", "refs/gittasks/aborted/000001") == work

@@ -300,6 +300,9 @@ def test_a_snapshot_of_a_detached_head_still_tells_the_tip(clone: Clone, task: T
 
 def test_a_clean_tree_goes_without_a_trace(clone: Clone, task: Task) -> None:
     clone.start(task)
+    own = Path(clone.places.folder("000042")) / "agent" / "tmp"
+    own.mkdir(parents=True)
+    (own / "left").write_text("scratch of an agent\n")
     assert worktree.remove(clone.repo, clone.places, "000042") == worktree.Removed(True)
     assert (listed(clone), os.path.exists(clone.places.root)) == ([], False)
     assert not os.path.exists(clone.folder / ".git" / "worktrees" / "tree")
