@@ -26,7 +26,7 @@ def submits_an_empty_section(agent: Puppet) -> None:
 
 
 def submits_work_without_notes(agent: Puppet) -> None:
-    agent.leave("submit", tip=agent.work(text=str(len(agent.prompts))))
+    agent.leave("submit", tip=agent.work())
     agent.settle()
 
 

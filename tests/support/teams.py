@@ -152,9 +152,9 @@ class Puppet:
         (self.outbox / f"{entry_id}.json").write_text(json.dumps(told), encoding="utf-8")
         return entry_id
 
-    def work(self, name: str = "done.txt", text: str = "done\n") -> str:
-        """Commits a file on the branch of its task; returns the commit."""
-        (self.tree / name).write_text(text, encoding="utf-8")
+    def work(self) -> str:
+        """Commits a new file on the branch of its task; returns the commit."""
+        (self.tree / f"{os.urandom(4).hex()}.txt").write_text("done\n", encoding="utf-8")
         git(self.tree, "add", "-A")
         git(self.tree, "commit", "-q", "-m", "Work")
         return git(self.tree, "rev-parse", "HEAD")
@@ -191,6 +191,8 @@ class Team:
         self.folder = folder / "repo"
         self.stage = stage
         self.now = float(NOW)
+        self.is_running = False
+        """The clock is that of the machine."""
         self.told: list[dict[str, Any]] = []
         self.runners: list[Runner] = []
         self._given: list[Puppet] = []
@@ -233,8 +235,8 @@ class Team:
     # The runners.
 
     def clock(self) -> float:
-        """Returns the time, which stands still until it is advanced."""
-        return self.now
+        """Returns the time, which stands still until it is advanced, or goes on by itself."""
+        return time.time() if self.is_running else self.now
 
     def start(self, **options: Any) -> Runner:
         """Starts a runner, which ends with the test."""
