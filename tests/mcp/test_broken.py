@@ -195,9 +195,9 @@ def test_in_the_worktree_of_a_task_there_is_no_manager(folder: Path) -> None:
         "You are an agent at work (this is the worktree of 000001), and only the manager may do"
         " this."
     )
-    with managing(Path(tree)) as manager:
-        assert manager.refused("task_create", title="T")["message"] == words
-        assert manager.data("task_show", id=1)["claimed_by"] == "wim"
+    at = desk(Path(tree))
+    assert refusals(at, VERBS) == {tool.name: words for tool in VERBS}
+    assert refusals(at, READS) == {}
 
 
 def test_the_manager_is_no_holder_of_a_claim_of_the_same_name(folder: Path) -> None:

@@ -56,7 +56,7 @@ def shown(answer: dict[str, Any]) -> Any:
 # ------------------------------------------------------------------------------------ revisions
 
 
-def test_every_revision_is_served(folder: Path) -> None:
+def test_every_revision_is_served_until_the_server_is_asked_to_end(folder: Path) -> None:
     with ExitStack() as stack:
         wires = {one: stack.enter_context(Wire(folder)) for one in (*HANDSHAKES, "2099-01-01")}
         modern = stack.enter_context(Wire(folder))
@@ -72,6 +72,9 @@ def test_every_revision_is_served(folder: Path) -> None:
         assert (call["resultType"], call["structuredContent"]["kind"]) == ("complete", "inbox")
         refusal = modern.ask(3, "tools/list", about("2031-01-01"))["error"]
         assert (refusal["code"], refusal["data"]["supported"]) == (-32022, [MODERN])
+        for number, each in ((signal.SIGTERM, modern), (signal.SIGINT, wires[HANDSHAKES[0]])):
+            each.process.send_signal(number)
+            assert each.process.wait(5) == -number
 
 
 # ---------------------------------------------------------------------------------------- lines
@@ -172,17 +175,6 @@ def test_the_end_of_the_input_leaves_nothing_unanswered(folder: Path, tmp_path: 
     answers = {line["id"]: shown(line) for line in lines}
     assert answers[1]["title"] == "First"
     assert answers[2] == []
-
-
-def test_it_ends_when_it_is_asked_to(folder: Path) -> None:
-    with ExitStack() as stack:
-        wires = {
-            number: stack.enter_context(Wire(folder)) for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        for number, wire in wires.items():
-            wire.begin()
-            wire.process.send_signal(number)
-        assert {wire.process.wait(5) for wire in wires.values()} == {-15, -2}
 
 
 def test_without_the_sdk_it_says_how_to_get_it(folder: Path, tmp_path: Path) -> None:
