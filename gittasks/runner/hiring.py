@@ -12,6 +12,7 @@ from gittasks.domain.errors import GittasksError, Taken
 from gittasks.domain.machine import STAGE
 from gittasks.plumbing import processes
 from gittasks.plumbing.errors import GitError
+from gittasks.runner import recovery
 from gittasks.runner.seat import Stint
 from gittasks.workflow import claim, settle
 from gittasks.workspaces import records, runs
@@ -72,8 +73,9 @@ def hire(runner: Team, seat: Seat, hope: Hope) -> bool:
         runner.say("trouble", slot=seat.name, task=task.id, error=words)
         seat.end_now()
         seat.vacate()
+        runner.leave(stint.run)
         settle.give_back(project, record, died=True, reason=words)
-        runs.drop(project.state_dir, record.claim)
+        recovery.forget(runner, stint.run)
         runner.provider(seat.entry).has_failed(runner.now, words)
         return True
     runner.has_begun(task.id)

@@ -288,12 +288,11 @@ class Runner:
         assert stint is not None
 
         def after() -> None:
-            try:
-                self.leave(stint.run)
-                if then is not None:
-                    then(stint)
-            finally:
-                recovery.forget(self, stint.run)
+            # Where that fails the run stays on record, and is settled a little later.
+            self.leave(stint.run)
+            if then is not None:
+                then(stint)
+            recovery.forget(self, stint.run)
 
         seat.end(self.now, after)
 

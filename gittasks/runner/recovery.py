@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from gittasks.domain.errors import GittasksError, Taken, UnknownTask
-from gittasks.plumbing.errors import LockTimeout
+from gittasks.plumbing.errors import GitError, LockTimeout
 from gittasks.plumbing.locks import FileLock
+from gittasks.runner import settling
 from gittasks.workflow import settle
 from gittasks.workspaces import records, runs
 
@@ -19,10 +20,11 @@ TRIES = 3
 """How often a run that cannot be settled is tried again by one runner."""
 
 _PATIENCE = 30.0
+_LATE = "It could not be settled when its agent ended."
 
 
 def recover(runner: Team) -> None:
-    """Settles every run whose runner is dead: its last valid entry is committed, else it died."""
+    """Settles every run that nobody looks after: its last valid entry is committed, else it died."""
     path = os.path.join(runner.project.state_dir, "recovery.flk")
     lock = FileLock(path, _PATIENCE, "recovery of runs")
     try:
@@ -39,17 +41,24 @@ def recover(runner: Team) -> None:
 
 
 def is_anything_left(runner: Team) -> bool:
-    """Tells whether something that an earlier runner began has not come to its end."""
+    """Tells whether something that an earlier runner began, or this one, has not come to its end."""
     return bool(_left(runner))
 
 
 def _left(runner: Team) -> list[RunRecord]:
-    """Returns the runs whose runner is dead."""
+    """Returns the runs whose runner is dead, and our own that could not be settled in their time."""
+    at_work = runner.at_work()
     return [
         run
         for run in runs.all(runner.project.state_dir)
-        if not records.is_alive(run.runner) and runner.unsettled.get(run.claim, 0) < TRIES
+        if (_is_own(runner, run) or not records.is_alive(run.runner))
+        and run.claim not in at_work
+        and runner.unsettled.get(run.claim, 0) < TRIES
     ]
+
+
+def _is_own(runner: Team, run: RunRecord) -> bool:
+    return run.runner is not None and run.runner == runner.process
 
 
 def _settle(runner: Team, run: RunRecord) -> None:
@@ -66,9 +75,10 @@ def _settle(runner: Team, run: RunRecord) -> None:
     except (Taken, UnknownTask):
         # The claim had ended before its runner did.
         pass
-    except GittasksError as error:
+    except (GittasksError, GitError, OSError) as error:
         runner.unsettled[run.claim] = runner.unsettled.get(run.claim, 0) + 1
-        runner.say("trouble", slot=run.slot, task=run.task, error=error.message)
+        words = error.message if isinstance(error, GittasksError) else str(error)
+        runner.say("trouble", slot=run.slot, task=run.task, error=words)
         return
     forget(runner, run)
 
@@ -76,26 +86,20 @@ def _settle(runner: Team, run: RunRecord) -> None:
 def _conclude(runner: Team, run: RunRecord, record: records.ClaimRecord) -> None:
     project = runner.project
     settle.require_present(project, record)
-    found = settle.found_in(run.outbox)
-    for entry in settle.notes(found.entries):
-        settle.record_entry(project, entry, record)
-        settle.drop(entry)
-    for entry in settle.results(found.entries):
-        try:
-            outcome = settle.record_entry(project, entry, record)
-        except (Taken, UnknownTask):
-            raise
-        except GittasksError:
-            continue
+    result = settling.take_notes_and_results(runner, run, record).result
+    if result is not None:
+        outcome = settle.record_entry(project, result, record)
         runner.say(
-            "settled", slot=run.slot, task=run.task, verb=entry.verb,
+            "settled", slot=run.slot, task=run.task, verb=result.verb,
             source=outcome.source, target=outcome.target,
         )  # fmt: skip
         runner.has_written()
         return
-    settle.give_back(project, record, died=True, reason=settle.RUNNER_DIED)
+    died = not _is_own(runner, run)
+    reason = settle.RUNNER_DIED if died else _LATE
+    settle.give_back(project, record, died=died, reason=reason)
     runner.has_written()
-    runner.say("died", slot=run.slot, task=run.task, error=settle.RUNNER_DIED)
+    runner.say("died" if died else "released", slot=run.slot, task=run.task, error=reason)
 
 
 def forget(runner: Team, run: RunRecord) -> None:
@@ -115,12 +119,18 @@ def forget(runner: Team, run: RunRecord) -> None:
 def give_back_strays(runner: Team) -> None:
     """Gives back what this clone's runners hold and nobody works on: a claim heard of too late."""
     project = runner.project
-    at_work = runner.at_work()
+    # Between two prompts an agent may have no process, and is its runner's all the same.
+    theirs = {
+        run.claim
+        for run in runs.all(project.state_dir)
+        if not _is_own(runner, run) and records.is_alive(run.runner)
+    }
+    cared_for = runner.at_work() | theirs
     graph = project.ledger.graph()
     for record in records.all(project.state_dir):
         is_ours = record.process is not None and record.process == runner.process
         is_dead = record.process is not None and not records.is_alive(record.process)
-        if record.claim in at_work or not (is_ours or is_dead):
+        if record.claim in cared_for or not (is_ours or is_dead):
             continue
         task = graph.get(record.task)
         if task is None or task.claim != record.claim:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from gittasks.domain import schedule
 from gittasks.domain import turn as turns
-from gittasks.domain.errors import GittasksError, GuardBroken, Taken, UnknownTask, UsageFault
+from gittasks.domain.errors import Busy, GittasksError, GuardBroken, Taken, UnknownTask, UsageFault
 from gittasks.domain.pool import agent_name
 from gittasks.domain.task import Cost
 from gittasks.workflow import settle
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gittasks.runner.seat import Seat, Stint
     from gittasks.runner.team import Team
     from gittasks.workflow.settle import Entry
+    from gittasks.workspaces.records import ClaimRecord
+    from gittasks.workspaces.runs import RunRecord
 
 SCRIPTS = ("command", "scripted")
 """The types of agents that ask no provider."""
@@ -49,7 +51,7 @@ def settle_turn(runner: Team, seat: Seat) -> None:
 def _settle(runner: Team, seat: Seat, stint: Stint) -> None:
     stint = _with_present_record(runner, seat, stint)
     trouble = runner.apart.harvest(stint.run)
-    handed = take_notes_and_results(runner, stint)
+    handed = take_notes_and_results(runner, stint.run, stint.record)
     if handed.is_stale:
         runner.tell("lost", seat, error="The claim is over.")
         runner.end(seat)
@@ -86,35 +88,42 @@ def _with_present_record(runner: Team, seat: Seat, stint: Stint) -> Stint:
     return stint
 
 
-def take_notes_and_results(runner: Team, stint: Stint) -> Handed:
-    """Records the notes of an outbox and returns what its results come to."""
-    found = settle.found_in(stint.run.outbox)
+def take_notes_and_results(runner: Team, run: RunRecord, record: ClaimRecord) -> Handed:
+    """Records the notes of an outbox and returns what its results come to.
+
+    Raises Busy where that can be known only later.
+    """
+    found = settle.found_in(run.outbox)
     for fault in found.faults:
-        runner.say("outbox", slot=stint.run.slot, task=stint.run.task, error=fault)
+        runner.say("outbox", slot=run.slot, task=run.task, error=fault)
     for entry in settle.notes(found.entries):
         try:
-            settle.record_entry(runner.project, entry, stint.record)
+            settle.record_entry(runner.project, entry, record)
+        except Busy:
+            raise
         except GittasksError as error:
-            runner.say("outbox", slot=stint.run.slot, task=stint.run.task, error=error.message)
+            runner.say("outbox", slot=run.slot, task=run.task, error=error.message)
         settle.drop(entry)
-    return _judged(runner, stint, settle.results(found.entries))
+    return _judged(runner, record, settle.results(found.entries))
 
 
-def _judged(runner: Team, stint: Stint, results: tuple[Entry, ...]) -> Handed:
+def _judged(runner: Team, record: ClaimRecord, results: tuple[Entry, ...]) -> Handed:
     refusal: turns.Refusal | None = None
     for entry in results:
         try:
-            settle.require_recordable(runner.project, entry, stint.record)
+            settle.require_recordable(runner.project, entry, record)
         except GuardBroken as error:
             refusal = refusal or turns.Refusal(cast("turns.Issue", error.issue), _words(error))
         except (Taken, UnknownTask):
             return Handed(is_stale=True)
+        except Busy:
+            raise
         except (GittasksError, UsageFault) as error:
             refusal = refusal or turns.Refusal("missing-result", _words(error))
         else:
             return Handed(entry)
     try:
-        settle.require_present(runner.project, stint.record)
+        settle.require_present(runner.project, record)
     except (Taken, UnknownTask):
         return Handed(is_stale=True)
     return Handed(None, refusal)
@@ -263,7 +272,7 @@ def stop(runner: Team, seat: Seat, reason: str) -> None:
 
 def _is_handed_in(runner: Team, stint: Stint, cost: Cost) -> bool:
     """Records what an agent that was ended has left; tells whether that ends its claim."""
-    handed = take_notes_and_results(runner, stint)
+    handed = take_notes_and_results(runner, stint.run, stint.record)
     if handed.result is not None:
         settle.record_entry(runner.project, handed.result, stint.record, cost)
     runner.has_written()
