@@ -77,6 +77,8 @@ class Checker:
         runner = self._runner
         project = runner.project
         rows = project.ledger.ready(("checker",), None, None)
+        if not rows:
+            return []
         tasks = project.ledger.snapshot.tasks(row.id for row in rows)
         trust = trust_of(project)
         return [

@@ -338,7 +338,9 @@ class Runner:
         for seat in self.seats:
             if not seat.is_working or seat.stint is None:
                 continue
-            task = graph.get(seat.stint.run.task)
+            record = records.with_claim(self.project.state_dir, seat.stint.run.claim)
+            # A task may have got another number when it was shared.
+            task = graph.get(seat.stint.run.task if record is None else record.task)
             if task is None or task.claim != seat.stint.run.claim:
                 self.tell("lost", seat, error="The claim is over.")
                 self.end(seat)
