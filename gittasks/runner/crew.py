@@ -48,7 +48,10 @@ class Crew:
             self._grow(entry, self._wanted(entry))
 
     def imagine_seats(self) -> None:
-        """Makes the seats of all slots that nobody holds, without holding them."""
+        """Makes the seats of all slots that nobody holds, without holding them.
+
+        Whose health is checked is asked first, since nobody will look a second time.
+        """
         living = pools.views(self._runner.project)
         held = {row.get("slot") for view in living for row in pools.rows_of(view)}
         for entry in self._runner.pool.agents:
@@ -56,6 +59,9 @@ class Crew:
                 name = slot_name(entry, number)
                 if name not in held:
                     self.seats.append(Seat(entry, name, number, self._lock(name)))
+            self._problem(entry)
+        for health in self._health.values():
+            health.wait()
 
     def leave(self) -> None:
         """Lets others have the slots."""
@@ -67,6 +73,7 @@ class Crew:
         if self._runner.now - self._control_at >= _CONTROL_EVERY:
             self._control_at = self._runner.now
             self._control = pools.control(self._runner.project)
+        self._hear_of_health()
         control = self._control
         for entry in self._runner.pool.agents:
             name = agent_name(entry)
@@ -92,6 +99,12 @@ class Crew:
         for seat in [seat for seat in self.seats if seat.is_leaving and seat.state == "IDLE"]:
             seat.lock.release()
             self.seats.remove(seat)
+
+    def _hear_of_health(self) -> None:
+        for health in self._health.values():
+            if health.is_new:
+                health.is_new = False
+                self._runner.wake()
 
     def rate(self, name: str) -> float | None:
         """Returns how many tokens an agent writes in a second, None before it was measured."""
@@ -189,8 +202,10 @@ class Crew:
         return FileLock(path, _NO_PATIENCE, f"slot {name}")
 
     def is_resting(self, seat: Seat) -> bool:
-        """Tells whether a seat is empty only for a moment: its provider has just failed."""
-        return self._runner.provider(seat.entry).due > self._runner.now
+        """Tells whether a seat is empty only for a moment: its provider failed, or answers soon."""
+        health = self._health.get(agent_name(seat.entry))
+        is_asked = health is not None and (health.is_new or not health.is_known)
+        return is_asked or self._runner.provider(seat.entry).due > self._runner.now
 
 
 def minute_of_day(now: float) -> int:

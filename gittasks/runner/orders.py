@@ -53,7 +53,10 @@ class Orders:
             settling.stop(runner, seat, f"The agent was ended by {data.get('by') or 'order'}.")
             return {"done": True, "slot": seat.name, "task": task}
         if verb == "send":
-            heard = seat.state == "BUSY" and seat.agent.steer(str(data.get("text", "")))
+            if seat.state != "BUSY":
+                why = f"{seat.name} hears nothing now: {seat.why}."
+                return {"done": False, "slot": seat.name, "task": task, "why": why}
+            heard = seat.agent.steer(str(data.get("text", "")))
             why = "" if heard else f"The program of {seat.name} hears nothing during a turn."
             if heard:
                 runner.say("sent", slot=seat.name, task=task)

@@ -67,6 +67,8 @@ class Health:
         self.problem: str | None = None
         """Why the provider does not answer."""
         self.is_known = False
+        self.is_new = False
+        """Somebody has to hear of what was found last."""
 
     def look(self, now: float) -> bool:
         """Begins a look where it is time for one; tells whether anything is known by now."""
@@ -78,6 +80,12 @@ class Health:
             self._thread.start()
         return self.is_known
 
+    def wait(self) -> None:
+        """Waits for the end of a look that has begun."""
+        if self._thread is not None:
+            self._thread.join()
+
     def _ask(self) -> None:
-        self.problem = self._probe()
+        before, self.problem = self.problem, self._probe()
+        self.is_new = self.problem != before or not self.is_known
         self.is_known = True

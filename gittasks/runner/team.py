@@ -68,6 +68,10 @@ class Team(Protocol):
         """Begins to end: nobody is seated any more, and whoever works gives the task back."""
         ...
 
+    def wake(self) -> None:
+        """Notes that something may be given to somebody by now."""
+        ...
+
     def has_written(self) -> None:
         """Notes that events were appended, which the others do not have yet."""
         ...

@@ -229,6 +229,13 @@ def test_it_ends_when_there_is_nothing_to_begin_with(team: Team) -> None:
     assert run(team, once=True) == loop.Result(why="the work is done")
 
 
+def test_it_does_not_end_before_it_knows_whether_a_provider_is_there(team: Team) -> None:
+    team.pool(team.script("hand submit\n", roles=["designer"], healthCheck=["sleep", "0.3"]))
+    team.task()
+    assert run(team, dry_run=True).planned == (("000001", "command-1"),)
+    assert run(team, once=True).dispatched == 1
+
+
 def test_it_gives_away_no_more_tasks_than_it_may(team: Team) -> None:
     team.pool(team.script("hand submit\n", slots=2))
     for title in ("One", "Two", "Three"):

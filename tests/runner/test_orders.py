@@ -56,7 +56,9 @@ def test_what_is_sent_to_an_agent_that_waits_is_refused(team: Team) -> None:
     agent = team.agent()
     agent.settle("error", "overloaded")
     team.until_heard("retry")
-    with pytest.raises(Refused, match=f"The program of {PUPPET} hears nothing during a turn"):
+    with pytest.raises(
+        Refused, match=f"{PUPPET} hears nothing now: the provider failed: overloaded"
+    ):
         ordered(team, lambda: steering.send(team.project(), PUPPET, "Look."))
     assert agent.steered == []
 

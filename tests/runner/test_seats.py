@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from gittasks.agents.base import Usage
 from gittasks.domain.errors import Busy
 from gittasks.runner.loop import Runner
 from gittasks.workflow import steering
@@ -162,6 +163,24 @@ def test_a_task_that_was_begun_goes_to_the_agent_that_had_it(team: Team) -> None
         steering.enable(team.project(), name, enabled=True)
     team.advance(3)
     assert {agent.task: slot_of(agent) for agent in team.agents(2)} == had
+
+
+def test_a_task_goes_to_the_fastest_agent_once_all_were_measured(team: Team) -> None:
+    team.pool(puppet(roles=["designer"]), puppet("south", roles=["designer"]))
+    for title in ("One", "Two"):
+        team.task(title)
+    team.start()
+    agents = team.agents(2)
+    for output in (100, 200):
+        for agent, speed in zip(agents, (1, 3), strict=True):
+            agent.tell(Usage(output=output * speed))
+        team.advance(10)
+    for agent in agents:
+        agent.submit()
+    team.until_heard("settled", 2)
+    team.task("Three")
+    team.advance(3)
+    assert slot_of(team.agent()) == SOUTH
 
 
 def test_a_role_that_an_agent_has_not_is_given_to_another(team: Team) -> None:

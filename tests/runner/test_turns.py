@@ -295,3 +295,19 @@ def test_the_assignment_changed_by_the_manager_is_handed_out_and_can_then_be_met
     agent.submit("In blue.")
     team.until(lambda: team.state() == "DESIGN_REVIEW")
     assert b"In blue." in team.project().ledger.graph().body("000001")
+
+
+def test_an_assignment_that_changes_again_and_again_holds_the_task(team: Team) -> None:
+    team.task(body=b"## Goal\n\nRed.\n")
+    team.start()
+    agent = team.agent()
+    for times in range(1, 6):
+        edit(team.project(), "000001", body=b"## Goal\n\nRed %d.\n" % times, force=True)
+        agent.leave("submit", text="As asked.")
+        agent.settle()
+        team.until(lambda: not any(agent.outbox.glob("*.json")))
+    assert [told["attempt"] for told in team.heard("nudge")] == [1, 2, 3, 4]
+    assert str(team.seen().held_reason).startswith(
+        "assignment-changed: the agent submitted what no longer answers the changed assignment,"
+        " 5 times: "
+    )
