@@ -270,7 +270,8 @@ class Runner:
     # One seat.
 
     def _attend(self, seat: Seat) -> None:
-        seat.hear(self.now)
+        if seat.state != "ENDING":
+            seat.hear(self.now)
         hiring.note_process(self, seat)
         if seat.is_turn_over(self.now):
             settling.settle_turn(self, seat)

@@ -232,16 +232,16 @@ class Seat:
         if self.state != "ENDING":
             return False
         if self.agent is not None and self.agent.is_alive():
+            if now - self.ending_at >= GRACE:
+                self.ending_at = now
+                self.ending_stage += 1
+                if self.ending_stage == 1:
+                    self.agent.terminate()
+                else:
+                    self.was_killed = True
+                    self.agent.kill()
+            # Whoever cannot say what is left to say would not end.
             self.agent.events()
-            if now - self.ending_at < GRACE:
-                return False
-            self.ending_at = now
-            self.ending_stage += 1
-            if self.ending_stage == 1:
-                self.agent.terminate()
-            else:
-                self.was_killed = True
-                self.agent.kill()
             return False
         if self.agent is not None:
             # What left the group of its program is found by its mark.

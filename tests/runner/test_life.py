@@ -169,20 +169,22 @@ def test_a_notice_that_fails_stops_nothing(team: Team) -> None:
     team.until(lambda: team.state() == "DESIGN_REVIEW")
 
 
-def test_a_defect_at_one_seat_gives_its_task_back_and_the_others_go_on(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_defect_at_one_seat_gives_its_task_back_and_the_others_go_on(team: Team) -> None:
     team.pool(puppet(slots=2))
     for title in ("One", "Two"):
         team.task(title)
     team.start()
     first, second = team.agents(2)
-    monkeypatch.setattr(first, "events", lambda: 1 / 0)
+    first.defect, first.is_stubborn = ZeroDivisionError("division by zero"), True
     second.submit()
     team.until(lambda: team.state("000002") == "DESIGN_REVIEW")
     [told] = team.heard("trouble")
     assert told["error"] == "a defect (ZeroDivisionError('division by zero'))"
     assert os.path.exists(told["report"])
+    for _ in range(2):
+        team.advance(3.5)
+    team.tick()
+    assert (first.ways, team.kinds()[2:4]) == (["close", "terminate", "kill"], ["claim", "release"])
 
 
 # -- the end

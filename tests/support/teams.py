@@ -70,6 +70,8 @@ class Puppet:
         """How it was ended up to now: interrupt, close, terminate, kill."""
         self.is_stubborn = False
         """It ends only when it is killed."""
+        self.defect: Exception | None = None
+        """What is raised instead of what it has told."""
         self._is_there = True
         self._told: list[Event] = []
 
@@ -83,6 +85,8 @@ class Puppet:
         return True
 
     def events(self) -> Sequence[Event]:
+        if self.defect is not None:
+            raise self.defect
         told, self._told = self._told, []
         return told
 
@@ -262,7 +266,7 @@ class Team:
             for runner in self.runners:
                 runner.tick()
 
-    def until(self, is_so: Callable[[], object], seconds: float = 4.0) -> None:
+    def until(self, is_so: Callable[[], object], seconds: float = 20.0) -> None:
         """Lets the runners tick until something is so."""
         deadline = time.monotonic() + seconds
         self.tick()
