@@ -22,6 +22,9 @@ _EVERY = 1.0
 _DAY = 86400
 _POOL = ""
 
+# How far the clock of another clone may be behind, so that what is older is still followed by today.
+_SLOW = 3600
+
 
 class Budgets:
     """The budgets of a pool, and what counts against them by now."""
@@ -129,8 +132,10 @@ class Budgets:
             known, self._today = None, {}
         for recorded in ledger.log(since=known):
             event = recorded.event
-            if event.at < day * _DAY:
+            if event.at < day * _DAY - _SLOW:
                 break
+            if event.at < day * _DAY:
+                continue
             cost: Cost | None = getattr(event.change, "cost", None)
             if cost is not None:
                 agent = cost.slot.rpartition("-")[0]

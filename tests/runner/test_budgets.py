@@ -141,6 +141,24 @@ def test_what_others_have_spent_today_counts_and_what_was_spent_yesterday_does_n
     assert team.agent().task == "000002"
 
 
+def test_a_clock_that_is_slow_somewhere_hides_nothing_of_what_was_spent(team: Team) -> None:
+    team.now += 16.1 * 3600
+    team.pool(puppet(budget={"day": {"tokens": 10}}, roles=["designer"]))
+    team.task()
+    runner = team.start()
+    agent = team.agent()
+    agent.uses(tokens=10)
+    agent.submit()
+    team.until(lambda: team.state() == "DESIGN_REVIEW")
+    team.end(runner)
+    team.now -= 600
+    team.task("Two")
+    team.now += 600
+    team.start()
+    team.advance(1)
+    assert team.slots()[PUPPET][0] == "LIMITED"
+
+
 def test_what_a_claim_has_cost_is_what_the_provider_asks_for(team: Team) -> None:
     team.pool(puppet(wattage=500, costPerKwh=0.4))
     team.task()
