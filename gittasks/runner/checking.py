@@ -14,7 +14,7 @@ from gittasks.agents import orphans
 from gittasks.domain.errors import GittasksError, Taken, UnknownTask
 from gittasks.plumbing import processes
 from gittasks.plumbing.dialogue import Dialogue
-from gittasks.workflow import claim, settle
+from gittasks.workflow import check, claim, settle
 from gittasks.workflow.trust import trust_of
 from gittasks.workspaces import records, runs
 
@@ -96,6 +96,7 @@ class Checker:
         for running in self.running.values():
             running.process.signal(_KILL)
             self._runner.sweep(running.run.mark)
+            check.sweep(self._runner.project, running.run.task)
             self._ended(running)
         self.running.clear()
 
@@ -153,6 +154,7 @@ class Checker:
         else:
             # It ended without a verdict: whatever kept it from one is not over in a moment.
             self._note_failure(task_id)
+            check.sweep(project, task_id)
             code = running.process.code()
             why = said or running.process.error_tail() or f"it ended with {code}"
             runner.say("trouble", task=task_id, error=f"The check did not come to a verdict: {why}")

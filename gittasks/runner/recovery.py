@@ -9,7 +9,7 @@ from gittasks.domain.errors import GittasksError, Taken, UnknownTask
 from gittasks.plumbing.errors import GitError, LockTimeout
 from gittasks.plumbing.locks import FileLock
 from gittasks.runner import settling
-from gittasks.workflow import settle
+from gittasks.workflow import check, settle
 from gittasks.workspaces import records, runs
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def _settle(runner: Team, run: RunRecord) -> None:
     if run.role == "checker" and records.is_alive(run.process):
         # A check records its verdict itself.
         return
-    runner.sweep(run.mark)
     project = runner.project
+    runner.sweep(run.mark)
+    if run.role == "checker":
+        check.sweep(project, run.task)
     record = records.with_claim(project.state_dir, run.claim)
     try:
         runner.leave(run)

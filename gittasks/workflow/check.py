@@ -181,8 +181,8 @@ def _verdict(project: Project, task: Task, tip: str) -> checks.Run:
     _require_at(project, task, tree, tip)
     moved = Watch(project, task)
     # Only one records a check at a time: what a killed one has left is nobody's.
-    owner = f"{project.host}.{task.id}.record."
-    checks.sweep(owner)
+    sweep(project, task.id)
+    owner = _owner(project, task.id)
     run = run_in(project, task, tree, logs_of(project, task.id), stop=moved, owner=owner)
     if run.stopped:
         raise Refused(
@@ -194,6 +194,15 @@ def _verdict(project: Project, task: Task, tip: str) -> checks.Run:
     _require_same_tip(project, task, tree, tip)
     _keep_report(project, task, run)
     return run
+
+
+def sweep(project: Project, task_id: str) -> None:
+    """Kills what a recorded check of a task has left when it was killed itself."""
+    checks.sweep(_owner(project, task_id))
+
+
+def _owner(project: Project, task_id: str) -> str:
+    return f"{project.host}.{task_id}.record."
 
 
 def _in_tree(project: Project, task: Task) -> Checked:

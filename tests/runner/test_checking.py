@@ -33,6 +33,12 @@ def waiting_check(team: Team, sign: Path) -> Runner:
     return runner
 
 
+def left_of(runner: Runner) -> dict[int, str]:
+    """Returns the processes of the checks, and those of their commands."""
+    host = runner.project.host
+    return with_variable("GITTASKS_RUN", host) | with_variable("GITTASKS_CHECK", host)
+
+
 def test_a_check_that_passes_lets_the_task_go_on(team: Team) -> None:
     submitted(team, "test -d .git || test -f .git")
     team.until_heard("checked")
@@ -64,7 +70,7 @@ def test_checks_end_when_the_manager_holds_their_task(team: Team, tmp_path: Path
     hold(team.project(), "1", "Wait.")
     team.until_heard("checked")
     assert (team.is_held(), runner.checker.running) == (True, {})
-    assert with_variable("GITTASKS_RUN", runner.project.host) == {}
+    assert left_of(runner) == {}
 
 
 def test_checks_end_with_their_runner_and_wait_for_the_next_one(team: Team, tmp_path: Path) -> None:
@@ -72,7 +78,7 @@ def test_checks_end_with_their_runner_and_wait_for_the_next_one(team: Team, tmp_
     runner.stop("by order")
     team.tick()
     assert (team.state(), team.holder(), team.kinds()[-1]) == ("CHECK", None, "release")
-    assert with_variable("GITTASKS_RUN", runner.project.host) == {}
+    assert left_of(runner) == {}
 
 
 def test_a_check_that_comes_to_no_verdict_is_left_alone_after_some_tries(team: Team) -> None:
