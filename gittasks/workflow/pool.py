@@ -30,6 +30,7 @@ ORDER_SECONDS = 10.0
 """How long a runner has to answer an order."""
 
 _LOCK_SECONDS = 10.0
+_LEFT_OVER_SECONDS = 3600
 _PAUSE = 0.05
 _LATE_SECONDS = 5.0
 
@@ -159,15 +160,26 @@ def clear_control(project: Project) -> None:
     """Forgets what was switched, and what runners that have died left; for the first runner."""
     with _control_lock(project):
         _remove(_control_path(project))
-        living = {view["run"] for view in views(project)}
         for name in _names(os.path.join(project.state_dir, "runners"), ""):
-            if name.partition(".")[0] not in living:
-                _remove(os.path.join(project.state_dir, "runners", name))
+            path = os.path.join(project.state_dir, "runners", name)
+            if _is_left_over(project, path):
+                _remove(path)
         for name in _names(os.path.join(project.state_dir, "orders"), ".json"):
             path = os.path.join(project.state_dir, "orders", name)
             order = records.read_json(path)
             if order is None or not records.is_alive(_process(order.get("process"))):
                 _remove(path)
+
+
+def _is_left_over(project: Project, path: str) -> bool:
+    """Tells whether a file was left by a runner that is dead; one that begins just now writes too."""
+    if path.endswith(".json"):
+        view = records.read_json(path) or {}
+        return not records.is_alive(_process(view.get("process")))
+    try:
+        return project.clock() - os.stat(path).st_mtime > _LEFT_OVER_SECONDS
+    except OSError:
+        return False
 
 
 def _switched(project: Project) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.support.remotes import install_hook, two_clones
 # Dozens of deaths, each with several commands after it; on a busy machine they take minutes.
 pytestmark = pytest.mark.timeout(900)
 
-PARTS = parts(4, quick=1)
+PARTS = parts(8, quick=1)
 """A quarter of the steps in every run of the suite, all of them with the marker `slow`."""
 
 BOB = {**PEOPLE, "GITTASKS_AGENT": "bob"}

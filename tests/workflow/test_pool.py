@@ -162,10 +162,13 @@ def test_a_runner_counts_while_its_process_lives(project: Project) -> None:
     live(project, row("command-1"), run="bb")
     live(project, run="cc", process=(own[0], "another one of this number"))
     live(project, run="dd", process="nonsense")
-    Path(project.state_dir, "runners", "ee.json").write_text("{", encoding="utf-8")
+    folder = Path(project.state_dir, "runners")
+    for name, at in (("ee.json.7.torn", 0), ("ff.json.7.begun", project.clock())):
+        (folder / name).write_text("{", encoding="utf-8")
+        os.utime(folder / name, (at, at))
     assert [view["run"] for view in pool.views(project)] == ["bb"]
     pool.clear_control(project)
-    assert os.listdir(os.path.join(project.state_dir, "runners")) == ["bb.json"]
+    assert sorted(os.listdir(folder)) == ["bb.json", "ff.json.7.begun"]
 
 
 def test_switches_add_up_and_nonsense_among_them_counts_for_nothing(project: Project) -> None:
