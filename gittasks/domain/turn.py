@@ -184,7 +184,7 @@ def _without_result(turn: Turn) -> Intent:
             return Hold(f"The agent cannot be run{often}: {turn.error or 'it failed'}")
         case "aborted":
             return _issue(turn, "aborted", turn.stopped or "")
-        case "done" | "length" | "refused":
+        case _:
             return _issue(turn, "missing-result", turn.error)
 
 
