@@ -125,7 +125,7 @@ class Crew:
             return "OFF_SCHEDULE", "it is outside the agent's hours"
         provider = runner.provider(entry)
         if runner.now < provider.limited_until:
-            return "LIMITED", f"the limit of {provider.name} ends at {_at(provider.limited_until)}"
+            return "LIMITED", provider.limit_in_words
         if runner.now < provider.due:
             return "WAITING", f"{provider.name} failed {provider.attempts} times"
         paused = self._pauses(entry)
@@ -212,10 +212,6 @@ def minute_of_day(now: float) -> int:
     """Returns the minute of the local day at a time."""
     local = time.localtime(now)
     return local.tm_hour * 60 + local.tm_min
-
-
-def _at(seconds: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(seconds))
 
 
 def _found(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,10 +5,12 @@ One provider that is down or has had enough stops none of the others.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
 from gittasks.domain import schedule
+from gittasks.domain.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,11 @@ class Provider:
             until = now + schedule.back_off(self.attempts)
         self.limited_until = max(self.limited_until, until)
         return self.limited_until
+
+    @property
+    def limit_in_words(self) -> str:
+        """Returns until when the provider wants to be left alone."""
+        return f"the limit of {self.name} ends at {timestamp(math.ceil(self.limited_until))}"
 
     def rests(self, now: float) -> bool:
         """Tells whether nobody new is sent there now."""

@@ -237,7 +237,7 @@ def _wait(runner: Team, seat: Seat, intent: turns.Wait) -> None:
         limit = f"The limit of {provider.name} lasts too long to wait for it."
         give_back(runner, seat, died=False, reason=limit)
         return
-    seat.wait_until(until, "the provider's limit is reached")
+    seat.wait_until(until, provider.limit_in_words)
 
 
 def give_back(runner: Team, seat: Seat, *, died: bool, reason: str) -> None:

@@ -185,6 +185,8 @@ class Upkeep:
         state, why = seat.state, seat.why
         if state == "IDLE":
             state, why = self._crew.why_not(seat) or ("IDLE", self._dispatcher.why_idle(seat))
+        elif state == "WAITING" and runner.now < runner.provider(entry).limited_until:
+            state = "LIMITED"
         own = [one for one in runner.seats if one.entry is entry]
         return {
             "slot": seat.name,
