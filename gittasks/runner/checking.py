@@ -17,6 +17,7 @@ from gittasks.plumbing.dialogue import Dialogue
 from gittasks.workflow import check, claim, settle
 from gittasks.workflow.trust import trust_of
 from gittasks.workspaces import records, runs
+from gittasks.workspaces.places import checkout_of
 
 if TYPE_CHECKING:
     from gittasks.domain.task import Task
@@ -131,7 +132,7 @@ class Checker:
             "GITTASKS_RUN": run.mark,
         }
         argv = (*runner.own_program(), "check", task.id, "--record", "--json")
-        cwd = project.repo.worktree or project.repo.git_dir
+        cwd = checkout_of(project.repo) or project.repo.common_dir
         process = Dialogue(argv, cwd=cwd, env=env, log=run.log, takes_input=False)
         identity = processes.process_identity(process.pid)
         run = run._replace(process=identity)

@@ -11,6 +11,7 @@ from gittasks.plumbing.dialogue import Dialogue
 from gittasks.runner import recovery
 from gittasks.workflow import leases, queries, watch
 from gittasks.workflow import pool as pools
+from gittasks.workspaces.places import checkout_of
 
 if TYPE_CHECKING:
     from gittasks.runner.checking import Checker
@@ -137,7 +138,7 @@ class Upkeep:
         self.has_news = False
         project = runner.project
         env = {k: v for k, v in project.environ.items() if not k.startswith("GITTASKS_")}
-        cwd = project.repo.worktree or project.repo.git_dir
+        cwd = checkout_of(project.repo) or project.repo.common_dir
         log = os.path.join(project.state_dir, "agents", "sync.log")
         argv = (*runner.own_program(), "sync", "-q")
         self._syncing = Dialogue(argv, cwd=cwd, env=env, log=log, takes_input=False)
