@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ def test_eight_starts_beside_a_collecting_git_all_get_a_tree(team: Team) -> None
     ]
     while any(process.poll() is None for process in running):
         team.git("gc", "-q", "--prune=now", check=False)
+        time.sleep(0.1)
     ended = [process.communicate(timeout=60) for process in running]
     assert [process.returncode for process in running] == [0] * 8, ended
     for folder in worktrees(team):
