@@ -36,8 +36,3 @@ def of_clone(clone: str) -> dict[str, list[int]]:
 def sweep(mark: str) -> int:
     """Kills what is left of a run; returns how many processes that were."""
     return processes.kill_with_variable(VARIABLE, mark) if mark else 0
-
-
-def sweep_clone(clone: str) -> int:
-    """Kills what is left of all runs of a clone; returns how many processes that were."""
-    return processes.kill_with_variable(VARIABLE, f"{clone}.")

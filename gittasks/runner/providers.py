@@ -29,7 +29,6 @@ class Provider:
         self.due = 0.0
         """Until when nobody new is sent there."""
         self.limited_until = 0.0
-        self.is_down = False
         self.why = ""
 
     def is_well(self) -> None:
@@ -57,10 +56,6 @@ class Provider:
     def limit_in_words(self) -> str:
         """Returns until when the provider wants to be left alone."""
         return f"the limit of {self.name} ends at {timestamp(math.ceil(self.limited_until))}"
-
-    def rests(self, now: float) -> bool:
-        """Tells whether nobody new is sent there now."""
-        return now < self.due or now < self.limited_until
 
 
 class Health:
