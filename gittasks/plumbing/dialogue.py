@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _SIGKILL = 9
 
 _CHUNK = 1 << 16
-# What one call takes in at most: a process that never stops talking must not hold us.
+# What one call takes in at most, about: a process that never stops talking must not hold us.
 _AT_ONCE = 4 << 20
+_LINES_AT_ONCE = 20_000
 _LINE_LIMIT = 4 << 20
 _CUT = b" (cut: the line is too long)"
 
@@ -163,7 +164,7 @@ class Dialogue:
         if fd < 0:
             return found, True
         taken = 0
-        while taken < _AT_ONCE:
+        while taken < _AT_ONCE and len(found) < _LINES_AT_ONCE:
             try:
                 chunk = os.read(fd, _CHUNK)
             except BlockingIOError:

@@ -94,16 +94,33 @@ class Dispatcher:
         runner = self._runner
         if self.is_due or runner.has_avoided:
             return True
-        return any(
-            schedule.suits(row, self._facts(seat))
-            for row in self._rows
+        # What rested a moment ago is free by now, and was not looked at since.
+        facts = [
+            one
             for seat in runner.seats
-            if seat.is_free and self._crew.is_resting(seat)
-        )
+            if seat.is_free and ((one := self._facts(seat)).is_free or self._crew.is_resting(seat))
+        ]
+        rows = [row for row in self._rows if not runner.is_avoided(row.task)]
+        return any(schedule.suits(row, one) for row in rows for one in facts)
 
     def why_idle(self, seat: Seat) -> str:
         """Returns why a seat is empty although somebody could sit there."""
         return schedule.why_idle(self._facts(seat), self._rows)
+
+    def why_over(self) -> str:
+        """Returns why nothing more is given away: all is done, or what stands in the way of more."""
+        if self.is_full:
+            return "as many tasks were given away as may be"
+        if not self._rows:
+            return "the work is done"
+        facts = [self._facts(seat) for seat in self._runner.seats]
+        for row in self._rows:
+            # Where several seats rest, the first one is told of.
+            why = next((one.why for one in facts if one.why and schedule.suits(row, one)), None)
+            if why is not None:
+                return f"nobody can take {row.task} now: {why}"
+        row = self._rows[0]
+        return f"nobody here takes {row.task}, which waits for {row.assignee or f'a {row.role}'}"
 
     @property
     def is_full(self) -> bool:

@@ -184,7 +184,7 @@ class Runner:
         while True:
             self.tick()
             if self._has_ended():
-                why = self.stopping or ("the work is done" if self.once else "it was stopped")
+                why = self.stopping or self.dispatcher.why_over()
                 self.upkeep.finish()
                 done = Result._make((*self.counts.values(), self.killed, (), why))
                 self.say("end", why=why, killed=self.killed, **self.counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from gittasks.domain import schedule
@@ -137,6 +138,9 @@ def _turn(runner: Team, seat: Seat, stint: Stint, handed: Handed) -> turns.Turn:
     settled = seat.settled
     outcome: turns.TurnOutcome = "died" if settled is None else settled.outcome
     error = (seat.died or "") if settled is None else settled.error
+    if handed.result is None and not os.path.isdir(stint.spec.tree):
+        # Nobody can go on there; whoever comes next is given the tree anew.
+        outcome, error = "died", "it has removed its own tree"
     return turns.Turn(
         outcome=outcome,
         error=error,
