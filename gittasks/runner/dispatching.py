@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gittasks.domain import machine, schedule
 from gittasks.domain.pool import agent_name
 from gittasks.runner.hiring import Hope, hire
-from gittasks.workspaces import records, runs
+from gittasks.workspaces import runs
 
 if TYPE_CHECKING:
     from gittasks.domain.task import Task
@@ -144,7 +144,8 @@ class Dispatcher:
         ledger = runner.project.ledger
         most = _HEADS + len(runner.seats)
         ids = [row.id for row in ledger.ready(None, most, None)]
-        leaving = {run.task for run in runs.all(runner.project.state_dir) if _is_at_work(run)}
+        left = runs.all(runner.project.state_dir)
+        leaving = {run.task for run in left if runs.is_looked_after(run)}
         return {
             task.id: task
             for task in ledger.snapshot.tasks(ids)
@@ -169,8 +170,3 @@ class Dispatcher:
 
 
 _ROLES = ("designer", "planner", "worker", "reviewer")
-
-
-def _is_at_work(run: runs.RunRecord) -> bool:
-    """Tells whether something of a run is still in the tree of its task."""
-    return run.process is not None and records.is_alive(run.process)

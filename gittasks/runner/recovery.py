@@ -81,6 +81,9 @@ def _settle(runner: Team, run: RunRecord) -> None:
         runner.unsettled[run.claim] = runner.unsettled.get(run.claim, 0) + 1
         words = error.message if isinstance(error, GittasksError) else str(error)
         runner.say("trouble", slot=run.slot, task=run.task, error=words)
+        if runner.unsettled[run.claim] >= TRIES:
+            # Nobody has to wait for us any more.
+            runs.write(project.state_dir, run._replace(runner=None))
         return
     forget(runner, run)
 

@@ -277,23 +277,35 @@ def _already(project: Project, task: Task, speaker: Speaker) -> records.ClaimRec
 
 
 def _require_no_former_agent(project: Project, task: Task) -> None:
-    """Refuses a claim while the agent of a former claim still runs in the task's tree."""
+    """Refuses a claim while somebody is in the task's tree for a former one.
+
+    That is its agent, or the runner, which has yet to bring in what a dead agent has left there.
+    """
     former = [
         (record.actor, record.process)
         for record in records.of_task(project.state_dir, task.uid)
         if record.claim != task.claim
     ]
-    former += [
-        (run.slot, run.process)
+    left = [
+        run
         for run in runs.all(project.state_dir)
         if run.uid == task.uid and run.claim != task.claim
     ]
+    former += [(run.slot, run.process) for run in left]
     for actor, process in former:
         if process is not None and records.is_alive(process):
             raise Taken(
                 f"The agent {actor} of a former claim on {task.id} still runs "
                 f"(process {process[0]}).",
                 f"Stop it first: kill {process[0]}.",
+                task.id,
+            )
+    for run in left:
+        if runs.is_looked_after(run):
+            raise Taken(
+                f"The agent {run.slot} of a former claim on {task.id} has just ended, and its "
+                "runner brings in what it has left.",
+                "Try again in a moment.",
                 task.id,
             )
 

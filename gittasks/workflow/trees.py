@@ -86,11 +86,7 @@ def repair(project: Project) -> tuple[str, ...]:
 def left_apart(project: Project) -> list[str]:
     """Returns the tasks whose trees are kept apart for an agent that nobody looks after."""
     places = project.places
-    at_work = {
-        run.task
-        for run in runs.all(project.state_dir)
-        if records.is_alive(run.process) or records.is_alive(run.runner)
-    }
+    at_work = {run.task for run in runs.all(project.state_dir) if runs.is_looked_after(run)}
     found = (places.task_of(os.path.join(places.root, name)) for name in quarantine.names(places))
     return [task for task in found if task is not None and task not in at_work]
 

@@ -70,6 +70,11 @@ def all(state_dir: str) -> list[RunRecord]:
     return sorted((run for run in read if run is not None), key=lambda run: run.started_at)
 
 
+def is_looked_after(run: RunRecord) -> bool:
+    """Tells whether an agent still runs, or its runner still has to bring in what it has left."""
+    return records.is_alive(run.process) or records.is_alive(run.runner)
+
+
 def keep_session(state_dir: str, uid: str, session: Session) -> None:
     """Remembers the session that submitted the work of a task."""
     records.write_json(_session_path(state_dir, uid), session._asdict())

@@ -7,9 +7,10 @@ import threading
 import pytest
 
 from gittasks.agents.base import Usage
-from gittasks.domain.errors import Busy
+from gittasks.domain.errors import Busy, Taken
 from gittasks.runner.loop import Runner
 from gittasks.workflow import steering
+from gittasks.workflow.claim import claim
 from gittasks.workflow.edit import edit
 from gittasks.workflow.resume import resume
 from tests.support.teams import PUPPET, Puppet, Team, puppet
@@ -190,6 +191,24 @@ def test_a_role_that_an_agent_has_not_is_given_to_another(team: Team) -> None:
     agent = team.agent()
     agent.submit()
     assert (slot_of(agent), slot_of(team.agent())) == (PUPPET, SOUTH)
+
+
+def test_a_task_is_given_to_nobody_while_its_last_agent_leaves_the_tree(team: Team) -> None:
+    team.pool(puppet(roles=["designer"]), puppet("south", roles=["reviewer"]))
+    team.task()
+    team.start()
+    first = team.agent()
+    first.is_stubborn = True
+    first.submit()
+    team.until(lambda: team.state() == "DESIGN_REVIEW")
+    team.advance(2.5)
+    with pytest.raises(Taken, match="has just ended, and its runner brings in"):
+        claim(team.project("ada"), "000001")
+    assert len(team.stage.puppets) == 1
+    for _ in range(2):
+        team.advance(3.1)
+    assert first.ways == ["close", "terminate", "kill"]
+    assert slot_of(team.agent()) == SOUTH
 
 
 # -- sessions
