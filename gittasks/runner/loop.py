@@ -137,6 +137,7 @@ class Runner:
         self._troubles: dict[str, float] = {}
         self.stopping = ""
         """Why the runner is about to end, empty while it is not."""
+        self._is_at_once = False
         self.counts = dict.fromkeys(Result._fields[:5], 0)
         self.killed = 0
         self.wording = Wording(project)
@@ -196,14 +197,15 @@ class Runner:
         self.now = self.clock()
         self._guarded(self.orders.take)
         self._guarded(self._look_at_ledger)
+        if self.stopping:
+            # First of all, so that nobody is told anything any more.
+            self._guarded(self._go_on_stopping)
         for seat in self.seats:
             self._guarded(partial(self._attend, seat), seat)
         self._guarded(self.budgets.tick)
         self._guarded(lambda: self.checker.tick(is_starting=not self.stopping))
         self._guarded(self.upkeep.tick)
-        if self.stopping:
-            self._guarded(self._go_on_stopping)
-        else:
+        if not self.stopping:
             self._guarded(self.crew.adjust)
             self._guarded(self.dispatcher.tick)
         self._guarded(self.upkeep.publish)
@@ -218,13 +220,12 @@ class Runner:
         if not self.stopping:
             self.stopping = why
             self.say("stopping", why=why)
-        if at_once:
-            for seat in self.seats:
-                if seat.state != "IDLE":
-                    seat.end_now()
+        self._is_at_once = self._is_at_once or at_once
 
     def _go_on_stopping(self) -> None:
         for seat in self.seats:
+            if self._is_at_once and seat.state != "IDLE":
+                seat.end_now()
             if seat.is_working:
                 settling.stop(self, seat, f"The runner was stopped: {self.stopping}.")
         self.checker.stop()
