@@ -87,7 +87,9 @@ def run_steps(
     for name in ("bin", "home", "work"):
         (folder / name).mkdir()
     tool = folder / "bin" / "git-tasks"
-    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m gittasks "$@"\n', encoding="utf-8")
+    # Also for agents, to whom no variable of ours is passed on.
+    line = f'PYTHONPATH="{CHECKOUT}" exec "{sys.executable}" -P -m gittasks "$@"'
+    tool.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
     tool.chmod(0o755)
     script = folder / "script"
     ending = f"_s=$?; printf '\\n{_MARK}%s\\n' $_s; [ $_s = 0 ] || exit 0\n"
