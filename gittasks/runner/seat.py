@@ -125,6 +125,9 @@ class Seat:
         try:
             if is_gone:
                 text = self._started_anew(stint, text)
+            elif not (stint.is_live or stint.can_resume):
+                # Each of its processes begins from nothing.
+                text = _after_brief(stint, text)
             self.agent.prompt(text)
         except GitError as error:
             self.died = str(error)
@@ -135,9 +138,7 @@ class Seat:
         session = self.agent.session if stint.can_resume else None
         self.agent.kill()
         self.agent = stint.start(stint.spec._replace(session=session))
-        if session is None and text != stint.brief:
-            return f"{stint.brief}\n\n{text}"
-        return text
+        return _after_brief(stint, text) if session is None else text
 
     def hear(self, now: float) -> None:
         """Takes in what the agent's program has told since."""
@@ -289,3 +290,8 @@ class Seat:
             "session": self.agent.session if self.agent is not None else None,
             "pid": self.agent.pid if self.agent is not None else None,
         }
+
+
+def _after_brief(stint: Stint, text: str) -> str:
+    """Returns words for an agent that knows nothing: all it has to know, and then the words."""
+    return text if text == stint.brief else f"{stint.brief}\n\n{text}"

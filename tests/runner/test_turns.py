@@ -99,6 +99,17 @@ def test_an_issue_is_answered_so_often_and_then_holds_the_task(
     assert (team.holder(), agent.is_alive(), len(team.stage.puppets)) == (None, False, 1)
 
 
+def test_a_program_of_one_prompt_is_told_everything_each_time(team: Team) -> None:
+    team.pool(team.script('test "$turn" = 1 || hand submit\n'))
+    team.task()
+    team.start()
+    team.until(lambda: team.state() == "DESIGN_REVIEW")
+    told = team.folder.parent / "told" / "000001"
+    first, second = ((told / str(turn)).read_text(encoding="utf-8") for turn in (1, 2))
+    assert second.startswith(f"{first}\n\n")
+    assert second.removeprefix(first).strip().startswith("Finish what is left")
+
+
 def test_an_issue_does_not_use_up_the_attempts_of_another(team: Team) -> None:
     team.task()
     team.start()
