@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -117,7 +118,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_alias_works_in_a_folder_of_a_linked_tree_whatever_the_path(tree: Path) -> None:
     script = 'pwd; git rev-parse --show-toplevel; printf "%s|" "$@"'
     env = environment({**os.environ}, "/bin/sh", "-c", script, "it's")
-    words = ["git", "tasks", "submit", "two words", "$x"]
+    words = [str(shutil.which("git")), "tasks", "submit", "two words", "$x"]
+    # A git-tasks that is installed would be found first.
+    env["PATH"] = os.defpath
     done = subprocess.run(
         words, cwd=tree / "deep", env=env, capture_output=True, text=True, check=True
     )
