@@ -156,7 +156,8 @@ def test_the_verbs_and_the_commits_are_those_of_the_environment(tmp_path: Path) 
         {"feedback": ["One.", "Two."]},
         {"hold": "Why?"},
     ]
-    talk = player(tmp_path, {"default": {"WORK_REVIEW": turn}}, **env)
+    # A git-tasks that is installed would be found before the alias.
+    talk = player(tmp_path, {"default": {"WORK_REVIEW": turn}}, **{**env, "PATH": os.defpath})
     talk.turn()
     log = [json.loads(line) for line in talk.log.read_text().splitlines()]
     assert [line["text"] for line in log if line["event"] == "output"] == [
