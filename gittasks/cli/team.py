@@ -26,7 +26,7 @@ _TIMES = ("at", "due", "until")
 _LEAVES = ("settled", "held", "died", "released", "lost")
 _REMARKABLE = (
     "held", "died", "lost", "trouble", "outbox", "limit", "paused", "unreachable", "reachable",
-    "killed", "stopping",
+    "killed", "stopping", "trespass", "warning",
 )  # fmt: skip
 
 
@@ -297,7 +297,11 @@ def _sentence(record: Mapping[str, Any]) -> str:
         words.append(f"{record['source']} -> {record['target']}")
     elif record.get("target") or record.get("state"):
         words.append(str(record.get("target") or record.get("state")))
+    if isinstance(record.get("until"), int | float):
+        words.append(f"until {timestamp(int(record['until']))}")
     why = next(
         (record[name] for name in ("error", "reason", "why", "issue") if record.get(name)), ""
     )
+    # What a program has said at its end may have many lines.
+    why = " ".join(str(why).split())
     return " ".join(words) + (f": {why}" if why else "")

@@ -246,7 +246,8 @@ RECORDS: list[dict[str, Any]] = [
         "at": 4.0, "event": "settled", "slot": "a-1", "task": "000001", "source": "WORK",
         "target": "CHECK",
     },
-    {"at": 5.0, "event": "limit", "slot": "a-2", "until": 60.0, "error": "later"},
+    {"at": 5.0, "event": "limit", "slot": "a-2", "until": 60.0, "error": "exit code 75\nlater"},
+    {"at": 5.5, "event": "trespass", "tasks": ["000001"], "error": "The branch main was moved."},
     {"at": 6.0, "event": "end", "why": "the work is done"},
 ]  # fmt: skip
 
@@ -292,7 +293,8 @@ def test_on_a_terminal_one_line_changes_and_what_matters_stays(project: Path, te
         os.close(ours)
     stays = [
         "00:00:03 000001 trouble: disk\\x1b full\r\n",
-        "00:00:05 a-2 limit: later\r\n",
+        "00:00:05 a-2 limit until 1970-01-01T00:01:00Z: exit code 75 later\r\n",
+        "00:00:05 trespass: The branch main was moved.\r\n",
     ]
     if term == "dumb":
         assert printed == "".join(stays)
@@ -306,7 +308,9 @@ def test_on_a_terminal_one_line_changes_and_what_matters_stays(project: Path, te
         f"{new}1 of 2 at work | 00:00:03 000001 trouble: disk\\x1b full"
         f"{new}0 of 2 at work | 1 settled | 00:00:04 000001 a-1 settled W…"
         f"{new}{stays[1]}"
-        f"{new}0 of 2 at work | 1 settled | 00:00:05 a-2 limit: later"
+        f"{new}0 of 2 at work | 1 settled | 00:00:05 a-2 limit until 1970…"
+        f"{new}{stays[2]}"
+        f"{new}0 of 2 at work | 1 settled | 00:00:05 trespass: The branch…"
         f"{new}0 of 2 at work | 1 settled | 00:00:06 end: the work is done"
         f"{new}"
     )
