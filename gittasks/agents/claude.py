@@ -210,7 +210,7 @@ class Reader:
 
     def ended(self, code: int, error: str) -> list[Event]:
         """Returns what the end of the process still has to tell of the turn."""
-        if self.is_running and not self._has_spoken and code > 0 and error:
+        if self.is_running and not self._has_spoken and programs.has_failed(code) and error:
             # It never got as far as speaking: an option or a setting is wrong.
             self.is_running = False
             return [Settled("error", error, is_retryable=False)]

@@ -271,7 +271,7 @@ class Reader:
         """
         if self.is_ended_by_us:
             return self._settle(Settled("aborted"))
-        if code > 0 and _LOST not in error:
+        if programs.has_failed(code) and _LOST not in error:
             is_told = self.session is not None
             words = error or f"exit code {code}"
             failed = failures.settled(words, now)

@@ -1,6 +1,6 @@
 """pi in its RPC mode: one process for many prompts, commands and records as JSON lines.
 
-    us    switch_session, where there is a session to go on with; get_state
+    us    switch_session, get_session_stats, where there is a session to go on with; get_state
     pi    the answer: the session's file, and the model that is really used
     us    prompt                                    only now, since pi does not queue commands
     pi    agent_start, message_end, tool_execution_start, tool_execution_end, turn_end …
@@ -247,7 +247,7 @@ class Reader:
         """Returns what the end of the process still has to tell of the turn."""
         if self._settled is not None:
             return [self._settle(self._settled)]
-        if self.is_running and not self._is_ready and code > 0:
+        if self.is_running and not self._is_ready and programs.has_failed(code):
             # It never got as far as speaking: an option, a provider or a file is wrong.
             return [self._settle(Settled("error", error, is_retryable=False))]
         return []
@@ -260,7 +260,7 @@ class Reader:
             case "agent_start":
                 return [Activity()]
             case "message_end":
-                self._note_message(part(record, "message"))
+                return self._noted(part(record, "message"))
             case "tool_execution_start":
                 arguments = part(record, "args")
                 tool = text(record, "toolName")
@@ -294,6 +294,8 @@ class Reader:
             case "session":
                 if not is_fine or data.get("cancelled") is True:
                     self.session = None
+                else:
+                    self.ask(id="usage", type="get_session_stats")
                 self.ask(id="state", type="get_state")
             case "state":
                 return self._got_ready(data)
@@ -303,15 +305,15 @@ class Reader:
                 error = "pi took the prompt for a command of its own."
                 return [self._settle(Settled("error", error, is_retryable=False))]
             case "usage" if is_fine:
-                return self._using(data)
+                return self._using(_usage_of(data))
             case "settled" if self._settled is not None:
-                return [*(self._using(data) if is_fine else ()), self._settle(self._settled)]
+                told = self._using(_usage_of(data)) if is_fine else []
+                return [*told, self._settle(self._settled)]
             case _:
                 pass
         return []
 
-    def _using(self, data: Record) -> list[Event]:
-        used = _usage_of(data)
+    def _using(self, used: Usage) -> list[Event]:
         if used == self._used:
             return []
         self._used = used
@@ -333,11 +335,21 @@ class Reader:
         self.ask(id="prompt", type="prompt", message=records.plain(words_waiting))
         return [started]
 
-    def _note_message(self, message: Record) -> None:
-        if message.get("role") == "assistant":
-            self._stop = text(message, "stopReason")
-            self._raw_stop = text(message, "rawStopReason")
-            self._error = text(message, "errorMessage")
+    def _noted(self, message: Record) -> list[Event]:
+        if message.get("role") != "assistant":
+            return []
+        self._stop = text(message, "stopReason")
+        self._raw_stop = text(message, "rawStopReason")
+        self._error = text(message, "errorMessage")
+        # What the whole session has used is told only when the tools are done, if it comes to that.
+        usage = part(message, "usage")
+        return self._using(
+            self._used._replace(
+                cost=self._used.cost + amount(part(usage, "cost"), "total"),
+                tokens=self._used.tokens + count(usage, "totalTokens"),
+                output=self._used.output + count(usage, "output"),
+            )
+        )
 
     def _outcome(self, is_aborted: bool, now: float) -> Settled:
         if is_aborted or self._is_interrupted or self._stop == "aborted":

@@ -59,6 +59,14 @@ def shown(version: Version) -> str:
     return ".".join(str(number) for number in version)
 
 
+def has_failed(code: int) -> bool:
+    """Tells whether a program has ended with an error of its own, and was not ended by a signal.
+
+    What stands between us and a program, such as a sandbox, tells a signal as 128 and its number.
+    """
+    return 0 < code <= 128
+
+
 def package(command: Sequence[str], env: Mapping[str, str]) -> Record:
     """Returns the `package.json` of a program that is a script for node; empty for another one."""
     script = _script(command, env)

@@ -135,6 +135,7 @@ def test_a_program_that_is_not_there_is_an_error_that_stays(tmp_path: Path) -> N
     [
         ((0, ""), []),
         ((-9, ""), []),
+        ((137, "Killed"), []),
         ((1, "Error: no rollout found for thread id t1"), []),
         ((101, "panicked"), [Settled("error", "panicked")]),
         ((1, ""), [Settled("error", "exit code 1")]),

@@ -118,7 +118,8 @@ def test_a_session_goes_on_in_another_process(tmp_path: Path) -> None:
     talk.run.close()
     talk.ended()
     asked = {"id": "session", "type": "switch_session", "sessionPath": str(session)}
-    assert (before, heard(tmp_path)[1]) == (str(session), asked)
+    stats = {"id": "usage", "type": "get_session_stats"}
+    assert (before, heard(tmp_path)[1:3]) == (str(session), [asked, stats])
 
 
 def test_a_session_that_is_gone_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -141,6 +142,12 @@ def test_a_pi_that_cannot_begin_is_an_error_that_stays(tmp_path: Path) -> None:
     talk.run.prompt("Work.")
     failed = Settled("error", "Unknown provider.", is_retryable=False)
     assert talk.ended() == [failed, Exited(1)]
+
+
+def test_a_pi_that_is_killed_at_its_start_has_died() -> None:
+    reader = pi.Reader(PROGRAM)
+    reader.prompt("Work.")
+    assert [reader.ended(code, "Killed.") for code in (-9, 137)] == [[], []]
 
 
 def test_a_pi_that_is_gone_in_the_middle_has_died(tmp_path: Path) -> None:
@@ -191,6 +198,13 @@ def test_a_prompt_that_waits_for_pi_can_be_taken_back() -> None:
     reader.interrupt()
     assert (reader.taken(), read(reader, STATE)) == ([Settled("aborted")], [STARTED])
     assert [command["type"] for command in reader.commands()] == ["get_state"]
+
+
+def test_what_a_message_has_used_is_told_before_its_tools_are_done() -> None:
+    used = {"totalTokens": 30, "output": 5, "cost": {"total": 0.5}}
+    message = {"type": "message_end", "message": {"role": "assistant", "usage": used}}
+    told = read(ready(), {**STATS, "id": "usage"}, message)
+    assert told == [USAGE, Usage(0.75, 2870, 18, 1.5)]
 
 
 def test_tries_and_shortened_histories_are_told() -> None:
