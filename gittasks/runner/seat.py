@@ -225,8 +225,13 @@ class Seat:
         self.state = "ENDING"
         self.ending_at = now
         self.ending_stage = 0
-        if self.agent is not None:
+        if self.agent is None:
+            return
+        if self.died is None:
             self.agent.close()
+        else:
+            # What an agent leaves behind that is dead hears nobody.
+            self.agent.kill()
 
     def go_on_ending(self, now: float) -> bool:
         """Takes the next step of ending where it is time for it; tells whether the seat is free."""

@@ -177,6 +177,16 @@ def test_a_result_counts_also_where_the_program_ended_badly(team: Team) -> None:
     assert team.kinds()[2:4] == ["claim", "submit"]
 
 
+def test_what_a_dead_agent_leaves_behind_is_killed_at_once(team: Team) -> None:
+    team.task()
+    team.start()
+    agent = team.agent()
+    agent.die(137)
+    agent.is_there = True
+    team.until(lambda: team.holder() is None)
+    assert agent.ways == ["kill"]
+
+
 def test_ten_equal_calls_in_a_row_are_broken_off_in_the_middle_of_the_turn(team: Team) -> None:
     team.task()
     team.start()

@@ -72,7 +72,8 @@ class Puppet:
         """It ends only when it is killed."""
         self.defect: Exception | None = None
         """What is raised instead of what it has told."""
-        self._is_there = True
+        self.is_there = True
+        """Something of it still runs."""
         self._told: list[Event] = []
 
     # What a runner does.
@@ -103,12 +104,12 @@ class Puppet:
         self._end("kill", is_deaf=False)
 
     def is_alive(self) -> bool:
-        return self._is_there
+        return self.is_there
 
     def _end(self, way: str, *, is_deaf: bool) -> None:
-        if self._is_there:
+        if self.is_there:
             self.ways.append(way)
-        self._is_there = self._is_there and is_deaf
+        self.is_there = self.is_there and is_deaf
 
     # What a test makes it do.
 
@@ -146,7 +147,7 @@ class Puppet:
 
     def die(self, code: int = -9) -> None:
         """Ends its process in the middle of everything."""
-        self._is_there = False
+        self.is_there = False
         self.tell(Exited(code))
 
     def leave(self, verb: str, *, id: str | None = None, **entry: Any) -> str:
