@@ -222,8 +222,9 @@ def test_colours_follow_the_system_until_one_is_chosen(
              " one.dispatchEvent(new Event('change')); })()"  # fmt: skip
     chromium.ask(choose % "light")
     chosen = chromium.ask(ground)
-    chromium.ask("location.reload()")
-    chromium.wait("document.readyState === 'complete' && document.querySelector('.card') !== null")
+    chromium.ask("window.isOld = true; location.reload()")
+    drawn = "document.readyState === 'complete' && document.querySelector('.card') !== null"
+    chromium.wait(f"!window.isOld && {drawn}")
     kept = chromium.ask(ground)
     chromium.ask(choose % "auto")
     assert (light, dark, chosen, kept) == ("rgb(244, 246, 248)", "rgb(15, 19, 24)", light, light)
