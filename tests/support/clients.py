@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,10 +61,17 @@ def command(kind: str) -> tuple[str, ...]:
 
 def model(turns: list[dict[str, Any]]) -> Any:
     """Returns a model that plays turns; skips the test where there is none."""
-    path = os.environ.get("GITTASKS_TEST_MODEL")
-    if not path:
-        pytest.skip("GITTASKS_TEST_MODEL names no model that plays a script")
-    return _module(path).FakeLLM({"turns": turns, "side": {"text": "A title"}})
+    return _model({"turns": turns, "side": {"text": "A title"}})
+
+
+def cast(parts: Mapping[str, list[dict[str, Any]]]) -> Any:
+    """Returns a model that plays a part for each role of a team, told apart by their briefs."""
+    lanes = [
+        {"name": role, "match": {"text": f"You are the {role} of task "}, "turns": turns}
+        for role, turns in parts.items()
+    ]
+    nothing = dict.fromkeys(("input", "output", "cache_read", "cache_write"), 0)
+    return _model({"lanes": lanes, "side": {"text": "A title", "usage": nothing}})
 
 
 def prepare(kind: str, home: Path, url: str) -> tuple[Program, dict[str, str]]:
@@ -80,6 +88,13 @@ def prepare(kind: str, home: Path, url: str) -> tuple[Program, dict[str, str]]:
             **asked,
         }
     return _codex(home, url), {**env, "MODEL_KEY": "none"}
+
+
+def _model(script: dict[str, Any]) -> Any:
+    path = os.environ.get("GITTASKS_TEST_MODEL")
+    if not path:
+        pytest.skip("GITTASKS_TEST_MODEL names no model that plays a script")
+    return _module(path).FakeLLM(script)
 
 
 def _pi(home: Path, url: str) -> Program:
